@@ -32,14 +32,14 @@ import (
 
 func newDemo() *cobra.Command {
 	var keepRunning bool
-	var address, pageAddress string
+	var address, pageAddress, record string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole pipeline at work, without a cluster",
 		Long: `Start an API server in memory and a small controller that gives every ReplicaSet its pods, create, change and delete
 objects, break the connection, and print what each stage of the pipeline did. It needs nothing and ends by itself, within
 a second or so: add --keep-running to look at --metrics, or at the API, afterwards. --page stays up too, keeps changing
-objects, and serves a page that shows the pipeline at work.`,
+objects, and serves a page that shows the pipeline at work. --record writes a recording for leat show and leat replay.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			scraper, err := newScraper(address)
@@ -50,15 +50,22 @@ objects, and serves a page that shows the pipeline at work.`,
 			if err != nil {
 				return err
 			}
+			tape, err := newTape(record)
+			if err != nil {
+				return err
+			}
 			fmt.Fprint(cmd.OutOrStdout(), scraper.where(), page.where())
 			return scraper.during(cmd.Context(), func(ctx context.Context) error {
 				return page.during(ctx, func(ctx context.Context) error {
-					return runDemo(ctx, cmd.OutOrStdout(), keepRunning, scraper, page)
+					return tape.during(ctx, func(ctx context.Context) error {
+						return runDemo(ctx, cmd.OutOrStdout(), keepRunning, scraper, page, tape)
+					})
 				})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&keepRunning, "keep-running", false, "stay up in the end, and serve the API on a local port")
+	cmd.Flags().StringVar(&record, "record", "", "write a recording to this new file (default: none)")
 	metricsFlag(cmd, &address)
 	pageFlag(cmd, &pageAddress)
 	return cmd
@@ -66,22 +73,26 @@ objects, and serves a page that shows the pipeline at work.`,
 
 // demo is the demonstration: a server, two informers and a controller.
 type demo struct {
-	out        *trace.Printer
-	server     *testserver.Server
-	client     *apiclient.Client
-	sets       *trace.Informer[*replicaSet]
-	pods       *trace.Informer[*pod]
-	controller *controller.Controller[api.Key]
+	out     *trace.Printer
+	scraper *scraper
+	server  *testserver.Server
+	client  *apiclient.Client
+	sets    *trace.Informer[*replicaSet]
+	pods    *trace.Informer[*pod]
+	byOwner podIndex
+	work    func(context.Context) error // runs the controller, or the replicas of it
+	stats   func() controller.Stats     // of the controller that works
 
 	// The Lab of the live page changes these.
-	steps *stepper // nil without a page
-	mood  atomic.Pointer[string]
-	every atomic.Int64  // nanoseconds between two changes of the traffic; zero means no traffic
-	paced chan struct{} // gets a value when every has changed
+	steps                  *stepper // nil without a page, as the two below
+	setBatches, podBatches *batches
+	mood                   atomic.Pointer[string]
+	every                  atomic.Int64  // nanoseconds between two changes of the traffic; zero means no traffic
+	paced                  chan struct{} // gets a value when every has changed
 }
 
 // runDemo starts the server, the informers and the controller, plays the script, and stops them.
-func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper, page *pageServer) error {
+func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper, page *pageServer, tape *tape) error {
 	screen := &mutable{w: stdout}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,24 +100,32 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *s
 	if page != nil {
 		steps = newStepper(ctx.Done())
 	}
-	d, err := newDemoWorld(trace.To(screen, nil), scraper, steps)
+	running, ctx := errgroup.WithContext(ctx)
+	d, err := newDemoWorld(trace.To(screen, nil), scraper, steps, tape)
 	if err != nil {
 		return err
 	}
 	if page != nil {
 		active := faultplan.NewActive(d.server, 1)
 		defer active.Close()
-		page.show(d.sets, d.pods, d.controller)
-		page.Offer(d.actions(active)...)
+		page.show(d.sets, d.pods)
+		page.ShowHeld(steps.waiting)
+		replicas := newCandidates(d, page)
+		d.work, d.stats = replicas.run, replicas.stats
+		page.Offer(d.actions(active, replicas)...)
+		walk := newWalk(page, steps)
+		page.Guide(walk.walkthrough())
+		running.Go(func() error { return walk.run(ctx) })
+	} else if err := d.workAlone(); err != nil {
+		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the server ends last
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- d.server.Run(serving) }()
-	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return d.sets.Run(ctx) })
 	running.Go(func() error { return d.pods.Run(ctx) })
-	running.Go(func() error { return d.controller.Run(ctx) })
+	running.Go(func() error { return d.work(ctx) })
 
 	started := time.Now()
 	err = d.play(ctx)
@@ -127,26 +146,41 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *s
 	return errors.Join(err, <-served)
 }
 
-func newDemoWorld(out *trace.Printer, scraper *scraper, steps *stepper) (*demo, error) {
-	d := &demo{out: out, steps: steps, paced: make(chan struct{}, 1), server: testserver.New(testserver.Options{ImmediateDeletion: true})}
+func newDemoWorld(out *trace.Printer, scraper *scraper, steps *stepper, tape *tape) (*demo, error) {
+	d := &demo{out: out, scraper: scraper, steps: steps, paced: make(chan struct{}, 1), server: testserver.New(testserver.Options{ImmediateDeletion: true})}
 	var err error
 	d.client, err = apiclient.New(apiclient.Config{
-		Host: d.server.URL(), Transport: d.server.Client().Transport, OnRequest: scraper.onRequest(),
+		Host: d.server.URL(), Transport: tape.wrap(d.server.Client().Transport), OnRequest: scraper.onRequest(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	d.sets = watchTraced[*replicaSet](d, replicaSets)
-	d.pods = watchTraced[*pod](d, pods)
-	d.controller = newReplicas(d)
-	return d, errors.Join(scraper.informer(d.sets), scraper.informer(d.pods), scraper.controller(d.controller))
+	d.setBatches, d.podBatches = newBatches(steps), newBatches(steps)
+	d.sets = watchTraced[*replicaSet](d, replicaSets, d.setBatches)
+	d.pods = watchTraced[*pod](d, pods, d.podBatches)
+	d.byOwner = podsByOwner(d.pods)
+	return d, errors.Join(scraper.informer(d.sets), scraper.informer(d.pods))
+}
+
+// workAlone makes the controller work without a lease.
+func (d *demo) workAlone() error {
+	c := newReplicas(d, "replicas", nil)
+	d.work, d.stats = c.Run, c.Stats
+	_, err := d.scraper.controller(c)
+	return err
 }
 
 // watchTraced returns an informer of one resource. Each stage of its pipeline prints a line for what it does.
-func watchTraced[T api.Object](d *demo, r api.Resource) *trace.Informer[T] {
-	return trace.NewInformer(d.out, apiclient.NewPartial[T](d.client, r, ""), informer.Options[T]{
-		OnBatch: func(deltafifo.Batch[T], *cache.Snapshot[T]) { d.steps.wait("a batch of " + r.Plural) },
-		Tuning:  reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
+func watchTraced[T api.Object](d *demo, r api.Resource, held *batches) *trace.Informer[T] {
+	source := stepped(d.steps, api.ListerWatcher[T](apiclient.NewPartial[T](d.client, r, "")))
+	return trace.NewInformer(d.out, source, informer.Options[T]{
+		OnBatch: func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
+			if len(b.Objects) > 0 && !b.InitialList {
+				held.pass(b.Since, "the batch of "+r.Plural+" at version "+s.ResourceVersion())
+			}
+		},
+		Tuning:     reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
+		StuckAfter: stuckAfter,
 	})
 }
 
@@ -156,7 +190,7 @@ func (d *demo) idle() bool {
 	for _, h := range append(d.sets.Status().Handlers, d.pods.Status().Handlers...) {
 		pending += h.Pending
 	}
-	queue := d.controller.Stats().Queue
+	queue := d.stats().Queue
 	return pending+queue.Depth+queue.Delayed+queue.Processing == 0
 }
 
@@ -265,7 +299,7 @@ func (d *demo) summary(took time.Duration) {
 	sets, pods := d.sets.Status().Reflector.Counters, d.pods.Status().Reflector.Counters
 	d.out.Printf("\n%d events in %d watches and %d lists, %d reconciles, in %s. Now read README.md, or try: leat serve\n",
 		sets.Events+pods.Events, sets.Watches+sets.WatchLists+pods.Watches+pods.WatchLists, sets.Lists+pods.Lists,
-		d.controller.Stats().Reconciles, took.Round(time.Millisecond))
+		d.stats().Reconciles, took.Round(time.Millisecond))
 }
 
 // stay serves the same API on a local port until ctx ends.

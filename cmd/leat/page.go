@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -14,10 +15,12 @@ import (
 
 // pageFlag adds the flag for the address of the live page. Without a value, the page gets a free port on loopback.
 func pageFlag(cmd *cobra.Command, address *string) {
-	const free = "127.0.0.1:0"
 	cmd.Flags().StringVar(address, "page", "", "serve a live page of the pipeline, on a free port or at an address: --page=127.0.0.1:8090 (default: none)")
-	cmd.Flags().Lookup("page").NoOptDefVal = free
+	cmd.Flags().Lookup("page").NoOptDefVal = freePort
 }
+
+// freePort is the address of a page without one.
+const freePort = "127.0.0.1:0"
 
 // pageServer serves a live page. The methods of a nil pageServer do nothing.
 type pageServer struct {
@@ -46,7 +49,7 @@ func (s *pageServer) during(ctx context.Context, do func(context.Context) error)
 	if s == nil {
 		return do(ctx)
 	}
-	server, err := manager.NewServer("page", manager.ServerOptions{Listener: s.listener, Handler: s.Handler(true), SameOrigin: true})
+	server, err := newPageProcess(s.listener, s.Handler(true))
 	if err != nil {
 		return err
 	}
@@ -76,4 +79,9 @@ func (s *pageServer) show(parts ...any) {
 	for _, part := range parts {
 		_, _ = s.Register("", part) // the error is always nil, and the parts stay to the end
 	}
+}
+
+// newPageProcess returns the server of a page.
+func newPageProcess(l net.Listener, page http.Handler) (*manager.Server, error) {
+	return manager.NewServer("page", manager.ServerOptions{Listener: l, Handler: page, SameOrigin: true})
 }

@@ -96,7 +96,7 @@ func TestRecordShowAndReplay(t *testing.T) {
 	require.Equal(t, "ConfigMap", list.Items[0].GetKind())
 	out, _ = leat(t, 0, "show", path, "configmaps", "--object", "default/one")
 	require.Regexp(t, `^[\d:.]+  ADDED     version \d+\n[\d:.]+  MODIFIED  version \d+\n  ~ data\.a: "hello" → "bye"\n[\d:.]+  DELETED   version \d+\n$`, out)
-	out, _ = leat(t, 0, "show", path, "configmaps", "--diff", "+0s", "+1ms")
+	out, _ = leat(t, 0, "show", path, "configmaps", "--diff", "+0s", "+500ms")
 	require.Contains(t, out, "ADDED     default/first\n")
 }
 

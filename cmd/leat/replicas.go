@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -37,31 +38,42 @@ type pod struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// newReplicas returns the controller that creates and deletes the pods of each ReplicaSet.
-func newReplicas(d *demo) *controller.Controller[api.Key] {
+// newReplicas returns a controller that creates and deletes the pods of each ReplicaSet. What it holds back for the
+// stepper goes on when gone is closed.
+func newReplicas(d *demo, name string, gone <-chan struct{}) *controller.Controller[api.Key] {
 	r := &replicas{
 		demo: d,
-		byOwner: informer.AddIndex(d.pods.Informer, func(p *pod) []string {
-			if owner := metav1.GetControllerOf(p); owner != nil {
-				return []string{p.Namespace + "/" + owner.Name}
-			}
-			return nil
-		}),
 		sets: apiclient.NewPartial[*replicaSet](d.client, replicaSets, ""),
 		pods: apiclient.NewTyped[*unstructured.Unstructured](d.client, pods, ""),
 	}
-	c := controller.New("replicas", d.moody(r), controller.Options{Workers: 2})
-	c.Watch(controller.For(d.sets))
-	c.Watch(controller.Owns(d.sets, d.pods))
+	c := controller.New(name, d.moody(r), controller.Options{Workers: 2})
+	sets, owned := controller.For(d.sets), controller.Owns(d.sets, d.pods)
+	if d.steps != nil {
+		sets = sets.When(hold[*replicaSet](d.setBatches, "replicasets", gone))
+		owned = owned.When(hold[*pod](d.podBatches, "pods", gone))
+	}
+	c.Watch(sets)
+	c.Watch(owned)
 	return c
 }
 
+// podsByOwner adds an index by the key of the owner.
+func podsByOwner(pods *trace.Informer[*pod]) podIndex {
+	return informer.AddIndex(pods.Informer, func(p *pod) []string {
+		if owner := metav1.GetControllerOf(p); owner != nil {
+			return []string{p.Namespace + "/" + owner.Name}
+		}
+		return nil
+	})
+}
+
+type podIndex interface{ ByIndex(string) []*pod }
+
 // replicas is the reconciler.
 type replicas struct {
-	demo    *demo
-	byOwner interface{ ByIndex(string) []*pod }
-	sets    *apiclient.PartialClient[*replicaSet]
-	pods    *apiclient.TypedClient[*unstructured.Unstructured]
+	demo *demo
+	sets *apiclient.PartialClient[*replicaSet]
+	pods *apiclient.TypedClient[*unstructured.Unstructured]
 }
 
 // Reconcile creates or deletes pods until a ReplicaSet has as many as it wants. The names of the pods follow from its
@@ -70,7 +82,7 @@ type replicas struct {
 func (r *replicas) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
 	r.demo.out.Line("workqueue", key.Name, "%s", because(controller.Causes(ctx)))
 	have := map[string]*pod{}
-	for _, p := range r.byOwner.ByIndex(key.String()) {
+	for _, p := range r.demo.byOwner.ByIndex(key.String()) {
 		have[p.Name] = p
 	}
 	set, exists := r.demo.sets.Cache().Get(key)
@@ -88,7 +100,7 @@ func (r *replicas) Reconcile(ctx context.Context, key api.Key) (controller.Resul
 		}
 		delete(have, name)
 	}
-	kept := len(r.byOwner.ByIndex(key.String())) - len(have)
+	kept := len(r.demo.byOwner.ByIndex(key.String())) - len(have)
 	for name := range have {
 		if err := r.delete(ctx, api.Key{Namespace: key.Namespace, Name: name}); err != nil {
 			return controller.Result{}, err

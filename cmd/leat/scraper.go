@@ -103,10 +103,14 @@ func (s *scraper) watches(open func() float64) {
 	}
 }
 
-func (s *scraper) controller(c metrics.Controller) error {
+// controller shows a controller until remove is called.
+func (s *scraper) controller(c metrics.Controller) (remove func(), err error) {
 	if s == nil {
-		return nil
+		return func() {}, nil
 	}
-	_, err := s.shown.Controller(c)
-	return err
+	added, err := s.shown.Controller(c)
+	if err != nil {
+		return nil, err
+	}
+	return added.Remove, nil
 }

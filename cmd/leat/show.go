@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,6 +26,7 @@ type showOptions struct {
 	diff      string
 	object    string
 	output    string
+	page      string
 }
 
 // recorded is a timeline of whole objects.
@@ -37,7 +38,7 @@ type recordedChange = recording.Change[*unstructured.Unstructured]
 func newShow() *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:   "show FILE [RESOURCE] [--at TIME | --diff TIME TIME | --object NAMESPACE/NAME]",
+		Use:   "show FILE [RESOURCE] [--at TIME | --diff TIME TIME | --object NAMESPACE/NAME | --page]",
 		Short: "Show what a recording has: the state at a time, a difference, or the history of an object",
 		Long: `Show what a recording of leat record has. Without a resource, print the recorded times, requests and resources. With
 one, print its objects as the client knew them at the end of the recording, or at a time.
@@ -45,13 +46,17 @@ one, print its objects as the client knew them at the end of the recording, or a
 A TIME is a time of day of the recording (12:03:05 or 12:03:05.250, in the local time zone), a time with a date
 (2026-03-01T12:03:05Z), or a distance from the first record (+90s).
 
+With --page, serve a page with a slider over the recorded time, until an interrupt. It shows what the client knew at
+each moment: its streams, objects, events, and one object with its states and changed fields.
+
 A file that is cut off or damaged is shown as far as possible. The exit code is then 1, and the last line says what is
-missing.`,
+missing. With --page, the first lines and the page say it.`,
 		Example: `  leat show shop.rec
   leat show shop.rec pods -n shop --at 12:03:05
   leat show shop.rec pods --diff 12:03:05 12:04:00
   leat show shop.rec pods --object shop/web-0
-  leat show shop.rec pods --at +90s -o json`,
+  leat show shop.rec pods --at +90s -o json
+  leat show shop.rec --page`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("%s needs the file of a recording", cmd.CommandPath())
@@ -59,7 +64,7 @@ missing.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(args[0], args[1:], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.run(cmd.Context(), args[0], args[1:], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -68,6 +73,8 @@ missing.`,
 	f.StringVar(&o.diff, "diff", "", "show what changed between this time and a second one, which follows as an argument")
 	f.StringVar(&o.object, "object", "", "show the history of one object: NAMESPACE/NAME, or NAME without a namespace")
 	f.StringVarP(&o.output, "output", "o", "table", "output format of a state: table, name or json")
+	f.StringVar(&o.page, "page", "", "serve a page of the recording, on a free port or at an address: --page=127.0.0.1:8090 (default: none)")
+	f.Lookup("page").NoOptDefVal = freePort
 	return cmd
 }
 
@@ -81,6 +88,12 @@ func (o showOptions) validate(args []string) (resource, until string, err error)
 		if set {
 			modes++
 		}
+	}
+	if o.page != "" {
+		if len(args) > 0 || o.diff != "" || o.object != "" || o.namespace != "" || o.output != "table" {
+			return "", "", usagef("--page shows the whole recording; it can begin at a time with --at")
+		}
+		return "", "", nil
 	}
 	switch {
 	case modes > 1:
@@ -102,7 +115,7 @@ func (o showOptions) validate(args []string) (resource, until string, err error)
 	return resource, until, nil
 }
 
-func (o showOptions) run(path string, args []string, stdout, stderr io.Writer) error {
+func (o showOptions) run(ctx context.Context, path string, args []string, stdout, stderr io.Writer) error {
 	resource, until, err := o.validate(args)
 	if err != nil {
 		return err
@@ -113,6 +126,9 @@ func (o showOptions) run(path string, args []string, stdout, stderr io.Writer) e
 	}
 	defer file.Close()
 	out := newLines(stdout)
+	if o.page != "" {
+		return o.servePage(ctx, out, path, file)
+	}
 	if resource == "" {
 		err = o.summary(out, file)
 	} else {
@@ -415,48 +431,6 @@ func (o showOptions) history(out *lines, timeline *recorded, r api.Resource) err
 		return fmt.Errorf("the recording has no %s %s", r, api.FormatKey(key))
 	}
 	return nil
-}
-
-// stamp formats a time with its date.
-func stamp(t time.Time) string { return t.Format("2006-01-02 15:04:05.000 MST") }
-
-// clock formats a time of day.
-func clock(t time.Time) string { return t.Format("15:04:05.000") }
-
-var errMoment = errors.New("write a time as 12:03:05, 2026-03-01T12:03:05Z or +90s")
-
-// parseMoment reads a time of a recording. A time of day is that of the first day, or that of the second day if the
-// first is before the recording.
-func parseMoment(text string, first, last time.Time) (time.Time, error) {
-	var at time.Time
-	if rest, ok := strings.CutPrefix(text, "+"); ok {
-		d, err := time.ParseDuration(rest)
-		if err != nil {
-			return at, fmt.Errorf("%q: %w", text, errMoment)
-		}
-		at = first.Add(d)
-	} else if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		at = t
-	} else {
-		ok := false
-		for _, layout := range []string{"15:04:05.999999999", "15:04"} {
-			if t, err := time.Parse(layout, text); err == nil {
-				y, m, d := first.Date()
-				at, ok = time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), first.Location()), true
-				break
-			}
-		}
-		if !ok {
-			return at, fmt.Errorf("%q: %w", text, errMoment)
-		}
-		if next := at.AddDate(0, 0, 1); at.Before(first.Truncate(time.Second)) && !next.After(last) {
-			at = next
-		}
-	}
-	if at.Before(first.Truncate(time.Second)) || at.After(last.Add(time.Second)) {
-		return at, fmt.Errorf("%s is outside of the recording, which is from %s to %s", text, stamp(first), stamp(last))
-	}
-	return at, nil
 }
 
 // lines writes lines, and keeps the first error.

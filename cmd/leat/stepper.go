@@ -1,30 +1,41 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/livepage"
 )
 
-// stepper holds the stages of the demonstration back. The methods of a nil stepper do nothing.
+// stepper holds work back between two stages of the demonstration. The methods of a nil stepper do nothing.
 type stepper struct {
 	ended <-chan struct{} // closed when the demonstration ends
-	step  chan struct{}   // each value lets one stage go on
 
 	mu      sync.Mutex    // guards the fields below
-	resumed chan struct{} // closed when the stages need not wait any more; nil if they run
+	resumed chan struct{} // closed when nothing needs to wait any more; nil if all stages run
 	slow    time.Duration // the pause of each stage
-	waiting []string      // stages that wait
+	held    []*heldWork   // what waits, the longest first
 }
 
-func newStepper(ended <-chan struct{}) *stepper {
-	return &stepper{ended: ended, step: make(chan struct{})}
+// heldWork waits in front of a stage.
+type heldWork struct {
+	livepage.Held
+	released chan struct{} // closed by next
 }
 
-// wait blocks while the stages are paused, or for the time of slow motion. It returns when the demonstration ends.
-func (s *stepper) wait(stage string) {
+func newStepper(ended <-chan struct{}) *stepper { return &stepper{ended: ended} }
+
+// wait blocks while the stages are paused, or for the time of slow motion. It returns when the demonstration ends, or
+// when gone is closed.
+func (s *stepper) wait(stage, what string, gone <-chan struct{}) {
 	if s == nil {
 		return
 	}
@@ -34,34 +45,36 @@ func (s *stepper) wait(stage string) {
 		s.mu.Unlock()
 		return
 	}
-	s.waiting = append(s.waiting, stage)
+	work := &heldWork{livepage.Held{Stage: stage, What: what, Since: time.Now()}, make(chan struct{})}
+	s.held = append(s.held, work)
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		i := slices.Index(s.waiting, stage)
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	}()
+	defer s.forget(work)
 	var over <-chan time.Time
 	if resumed == nil {
 		over = time.After(slow)
 	}
 	select {
-	case <-s.step:
+	case <-work.released:
 	case <-resumed:
 	case <-over:
+	case <-gone:
 	case <-s.ended:
 	}
 }
 
-// pause makes each stage wait for next or resume.
-func (s *stepper) pause() string {
+func (s *stepper) forget(work *heldWork) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = slices.DeleteFunc(s.held, func(other *heldWork) bool { return other == work })
+}
+
+// pause makes all work wait in front of its next stage until next or resume.
+func (s *stepper) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.resumed == nil {
 		s.resumed = make(chan struct{})
 	}
-	return "batches wait behind the cache, and keys before the reconciler"
 }
 
 // resume ends a pause, and sets the pause of each stage from now on.
@@ -75,18 +88,142 @@ func (s *stepper) resume(slow time.Duration) {
 	s.slow = slow
 }
 
-// next lets one stage go on, and says which ones waited.
+// next lets the work go on that waits the longest, and says which it was.
 func (s *stepper) next() string {
 	s.mu.Lock()
-	waited := strings.Join(s.waiting, ", ")
-	s.mu.Unlock()
-	if waited == "" {
-		return "no stage waits"
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		return "nothing waits"
 	}
-	select {
-	case s.step <- struct{}{}:
-		return fmt.Sprintf("one of these went on: %s", waited)
-	default:
-		return "no stage waits any more"
+	first := s.held[0]
+	s.held = s.held[1:]
+	close(first.released)
+	return first.What
+}
+
+// waiting returns the work that waits, the longest first.
+func (s *stepper) waiting() []livepage.Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []livepage.Held
+	for _, work := range s.held {
+		all = append(all, work.Held)
+	}
+	return all
+}
+
+// stepped returns a source whose watch events wait in front of DeltaFIFO.
+func stepped[T api.Object](s *stepper, lw api.ListerWatcher[T]) api.ListerWatcher[T] {
+	if s == nil {
+		return lw
+	}
+	return steppedSource[T]{lw, s}
+}
+
+type steppedSource[T api.Object] struct {
+	api.ListerWatcher[T]
+	steps *stepper
+}
+
+// Watch yields each event after its wait. Bookmarks and the objects of an initial list do not wait.
+func (l steppedSource[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
+	return func(yield func(api.Event[T], error) bool) {
+		initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+		for event, err := range l.ListerWatcher.Watch(ctx, o) {
+			switch {
+			case err != nil:
+			case event.InitialEventsEnd:
+				initial = false
+			case !initial && event.Type != watch.Bookmark:
+				what := fmt.Sprintf("the event %s of %s %s", event.Type, l.Resource().Plural, api.FormatKey(api.KeyOf(event.Object)))
+				if o.OnWait != nil {
+					o.OnWait() // the event before this one must not wait too
+				}
+				l.steps.wait(livepage.StageFIFO, what, ctx.Done())
+			}
+			if !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+// Namespace is that of the source behind it, whose method an embedded interface hides.
+func (l steppedSource[T]) Namespace() string {
+	if confined, ok := l.ListerWatcher.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
+}
+
+// Metadata is that of the source behind it, or nil.
+func (l steppedSource[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	if s, ok := l.ListerWatcher.(interface {
+		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
+	}); ok {
+		return s.Metadata()
+	}
+	return nil
+}
+
+// batches are the batches of one informer that wait in front of the handlers. They are in the cache already.
+type batches struct {
+	steps *stepper
+
+	mu      sync.Mutex    // guards the fields below
+	passed  time.Time     // start of the last batch that has waited
+	changed chan struct{} // closed when passed changes
+}
+
+// newBatches returns nil for a nil stepper. The methods of a nil batches do nothing.
+func newBatches(s *stepper) *batches {
+	if s == nil {
+		return nil
+	}
+	return &batches{steps: s, changed: make(chan struct{})}
+}
+
+// pass makes a batch wait. It runs on the informer's goroutine, so the next batch waits too.
+func (b *batches) pass(since time.Time, what string) {
+	if b == nil {
+		return
+	}
+	b.steps.wait(livepage.StageHandlers, what, nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.passed = since
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// await blocks a handler until the batch that began at a time has waited. The informer has called pass, or will do so,
+// because it appends to backlogs first. It returns when gone is closed.
+func (b *batches) await(since time.Time, gone <-chan struct{}) {
+	for {
+		b.mu.Lock()
+		passed, changed := !b.passed.Before(since), b.changed
+		b.mu.Unlock()
+		if passed {
+			return
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return
+		case <-b.steps.ended:
+			return
+		}
+	}
+}
+
+// hold returns a predicate that passes each change, after its wait in front of the workqueue.
+func hold[T api.Object](b *batches, plural string, gone <-chan struct{}) func(api.Change[T]) bool {
+	return func(c api.Change[T]) bool {
+		if !c.InitialList && !c.Resync {
+			b.await(c.At, gone)
+		}
+		what := fmt.Sprintf("the change %s of %s %s", c.Type, plural, api.FormatKey(api.KeyOf(c.Object)))
+		b.steps.wait(livepage.StageWorkqueue, what, gone)
+		return true
 	}
 }

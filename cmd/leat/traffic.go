@@ -59,13 +59,17 @@ func (d *demo) shop() *apiclient.TypedClient[*unstructured.Unstructured] {
 
 // change scales a ReplicaSet, and creates it if it does not exist.
 func change(ctx context.Context, sets *apiclient.TypedClient[*unstructured.Unstructured], key api.Key, replicas int) error {
-	patch, err := apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": replicas}})
-	if err != nil {
-		return err
-	}
-	_, err = sets.Patch(ctx, key, patch, apiclient.PatchOptions{})
+	err := scale(ctx, sets, key, replicas)
 	if apierrors.IsNotFound(err) {
 		_, err = sets.Create(ctx, newReplicaSet(key, int64(replicas)), metav1.CreateOptions{})
+	}
+	return err
+}
+
+func scale(ctx context.Context, sets *apiclient.TypedClient[*unstructured.Unstructured], key api.Key, replicas int) error {
+	patch, err := apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": replicas}})
+	if err == nil {
+		_, err = sets.Patch(ctx, key, patch, apiclient.PatchOptions{})
 	}
 	return err
 }
