@@ -21,6 +21,10 @@ func command() cli.Command {
 			f.StringVar(&o.webhooks.Address, "webhooks", "", "`address` for the webhooks, such as :9443 (default: none); see README.md")
 			f.StringVar(&o.webhooks.CertFile, "webhook-cert", "tls.crt", "`file` with the certificate of the webhooks; it is read again when it changes")
 			f.StringVar(&o.webhooks.KeyFile, "webhook-key", "tls.key", "`file` with the private key of the webhooks")
+			f.Func("webhook-service", "`namespace/name` of the Service of the webhooks; the program then makes their certificate instead of reading files", func(value string) (err error) {
+				o.service, err = serviceKey(value)
+				return err
+			})
 			f.DurationVar(&o.kubelet.Start, "pod-start", 0, "time until a simulated Pod is ready")
 			f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "time that a simulated Pod takes to terminate")
 		},

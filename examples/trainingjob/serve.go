@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/leatproject/leat/api"
@@ -17,6 +18,7 @@ import (
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/webhook"
+	"github.com/leatproject/leat/webhook/selfsigned"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -27,6 +29,7 @@ type options struct {
 	simulate bool // simulate nodes, with the times of kubelet
 	kubelet  kubelet.Options
 	webhooks webhook.Options // no webhooks without an Address
+	service  api.Key         // the Service of the webhooks, if the program makes their certificate
 
 	counts    *training.Counts
 	mutations informer.Mutations // for tests: reports changes of objects in a cache
@@ -77,6 +80,16 @@ func (o options) addWebhooks() error {
 	}
 	settings := o.webhooks
 	settings.Logger, settings.Observer = o.Logger, o.Metrics
+	if o.service != (api.Key{}) {
+		certificates, err := selfsigned.New(selfsigned.Options{
+			Client: o.Client, Secret: o.service, Hosts: []string{o.service.Name + "." + o.service.Namespace + ".svc"},
+			Mutating: []string{name}, Validating: []string{name}, CustomResources: []string{job.DefinitionName}, Logger: o.Logger,
+		})
+		if err != nil {
+			return err
+		}
+		settings.CertFile, settings.KeyFile, settings.Certificates = "", "", certificates
+	}
 	s, err := webhook.New(settings)
 	if err != nil {
 		return err
@@ -84,6 +97,15 @@ func (o options) addWebhooks() error {
 	hooks.Add(s, hooks.Rules{}, hooks.Rules{})
 	o.Add(s)
 	return nil
+}
+
+// serviceKey reads the value of --webhook-service.
+func serviceKey(value string) (api.Key, error) {
+	key, err := api.ParseKey(value)
+	if err == nil && key.Namespace == "" {
+		err = fmt.Errorf("%q is not namespace/name", value)
+	}
+	return key, err
 }
 
 // addControllers adds the caches and the controllers to a running program.

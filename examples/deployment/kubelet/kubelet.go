@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/shard"
 )
 
 // Options are the options of the simulation. Client and Pods are required.
@@ -29,6 +30,8 @@ type Options struct {
 	// Start is the time from the creation of a Pod until it is ready. Stop is the time that a Pod takes to terminate.
 	// Both are rounded up to whole seconds, because an API server stores times in seconds.
 	Start, Stop time.Duration
+	// Shards divides the Pods among replicas of the program. Nil means that this one works on all.
+	Shards *shard.Kind[*workload.Pod]
 	// Controller are the options of the controller.
 	Controller controller.Options
 }
@@ -39,6 +42,11 @@ func New(o Options) *controller.Controller[api.Key] {
 		o.Nodes = 3
 	}
 	k := &kubelet{o: o, client: o.Pods.Live()}
+	if o.Shards != nil {
+		c := controller.New("kubelet", o.Shards.Reconciler(k), o.Controller)
+		c.Watch(o.Shards.Source())
+		return c
+	}
 	c := controller.New("kubelet", k, o.Controller)
 	c.Watch(controller.For(o.Pods.Informer()))
 	return c

@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/shard"
 )
 
 // Options are the options of a controller of ReplicaSets. Client, ReplicaSets, Pods and Recorder are required.
@@ -36,6 +37,8 @@ type Options struct {
 
 	// Burst is the largest number of Pods of one ReplicaSet that a reconcile creates or deletes. Zero means 500.
 	Burst int
+	// Shards divides the ReplicaSets among replicas of the program. Nil means that this one works on all.
+	Shards *shard.Kind[*appsv1.ReplicaSet]
 	// Controller are the options of the controller.
 	Controller controller.Options
 }
@@ -44,7 +47,11 @@ type Options struct {
 func New(o Options) *controller.Controller[api.Key] {
 	r := newReconciler(o)
 	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
-	c := controller.New("replicaset", controller.Gated[api.Key](r, gate), o.Controller)
+	var work controller.Reconciler[api.Key] = r
+	if o.Shards != nil {
+		work = o.Shards.Reconciler(work)
+	}
+	c := controller.New("replicaset", controller.Gated(work, gate), o.Controller)
 	r.watch(c, o)
 	return c
 }

@@ -14,7 +14,11 @@ import (
 // Pods settles the expectations on the same goroutine and before it adds the key. The reconcile that an event of a Pod
 // causes therefore does not wait for that Pod.
 func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
-	c.Watch(controller.For(o.ReplicaSets.Informer()))
+	if o.Shards != nil {
+		c.Watch(o.Shards.Source())
+	} else {
+		c.Watch(controller.For(o.ReplicaSets.Informer()))
+	}
 	c.Watch(controller.Owns(o.ReplicaSets.Informer(), o.Pods.Informer()).When(r.observe, predicate.ResourceVersionChanged))
 	c.Watch(controller.Map(o.Pods.Informer(), r.adopters).Named("orphans").
 		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*workload.Pod])))

@@ -11,7 +11,7 @@
 // New returns the controller, which a manager runs:
 //
 //	c := rollout.New(rollout.Options{
-//		Client: client, Deployments: deployments, ReplicaSets: sets, Pods: pods, Recorder: events,
+//		Deployments: deployments, ReplicaSets: sets, Pods: pods, Recorder: events,
 //	})
 //
 // # Promises

@@ -23,42 +23,76 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/shard"
 )
 
-// Options are the options of a controller of Deployments. All except the last are required.
+// Options are the options of a controller of Deployments. Shards, Controller, Wrap and OnRead are optional.
 type Options struct {
-	Client *apiclient.Client
 	// Deployments, ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
 	Deployments *cachedclient.Typed[*appsv1.Deployment]
 	ReplicaSets *cachedclient.Typed[*appsv1.ReplicaSet]
 	Pods        *cachedclient.Partial[*workload.Pod]
 	Recorder    *recorder.Recorder
 
+	// Shards divides the Deployments among replicas. Nil means that this replica works on all.
+	Shards *shard.Kind[*appsv1.Deployment]
 	// Controller are the options of the controller. MaxRetries 0 means 15, as in kube-controller-manager.
 	Controller controller.Options
+	// Wrap returns what the controller calls in place of its reconciler. Nil means the reconciler itself.
+	Wrap func(controller.Reconciler[api.Key]) controller.Reconciler[api.Key]
+	// OnRead, if set, gets what each reconcile has read, before it decides. Package decisions uses it and Wrap.
+	OnRead func(ctx context.Context, r Read)
+}
+
+// Read is what a decision depends on, apart from the answers to the requests of the reconcile: the versions of the
+// three caches, and the time.
+type Read struct {
+	Deployments, ReplicaSets, Pods string
+	At                             time.Time
 }
 
 // New returns a controller of Deployments. It corresponds to NewDeploymentController of kube-controller-manager.
 func New(o Options) *controller.Controller[api.Key] {
-	r := &reconciler{
+	if o.Controller.MaxRetries == 0 {
+		o.Controller.MaxRetries = 15
+	}
+	r := newReconciler(o)
+	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
+	work := r.wrapped(o)
+	if o.Shards != nil {
+		work = o.Shards.Reconciler(work)
+	}
+	c := controller.New("deployment", controller.Gated(work, gate), o.Controller)
+	r.watch(c, o)
+	return c
+}
+
+// NewReconciler returns the reconciler of the controller, with Wrap, for a program that calls it itself. Nothing waits
+// until the caches show the last writes.
+func NewReconciler(o Options) controller.Reconciler[api.Key] { return newReconciler(o).wrapped(o) }
+
+func newReconciler(o Options) *reconciler {
+	return &reconciler{
 		deployments:       o.Deployments,
 		sets:              o.ReplicaSets,
+		pods:              o.Pods.Informer(),
 		cachedDeployments: o.Deployments.Informer().Cache(),
 		cachedSets:        o.ReplicaSets.Informer().Cache(),
 		recorder:          o.Recorder,
+		onRead:            o.OnRead,
 		setsByOwner:       informer.AddIndex(o.ReplicaSets.Informer(), workload.OwnerOf[*appsv1.ReplicaSet]),
 		podsByOwner:       informer.AddIndex(o.Pods.Informer(), workload.OwnerOf[*workload.Pod]),
 		byNamespace: informer.AddIndex(o.Deployments.Informer(), func(d *appsv1.Deployment) []string {
 			return []string{d.Namespace}
 		}),
 	}
-	if o.Controller.MaxRetries == 0 {
-		o.Controller.MaxRetries = 15
+}
+
+func (r *reconciler) wrapped(o Options) controller.Reconciler[api.Key] {
+	if o.Wrap == nil {
+		return r
 	}
-	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
-	c := controller.New("deployment", controller.Gated[api.Key](r, gate), o.Controller)
-	r.watch(c, o)
-	return c
+	return o.Wrap(r)
 }
 
 // reconciler reads the caches, calls decide and writes the result. A gate delays a Deployment until the caches show the
@@ -71,10 +105,30 @@ type reconciler struct {
 	setsByOwner *cache.Index[*appsv1.ReplicaSet, workload.Owner]
 	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
 	recorder    *recorder.Recorder
+	pods        *informer.Informer[*workload.Pod]
+	onRead      func(context.Context, Read)
 
 	// for handlers, which must not block
 	cachedDeployments cache.Reader[*appsv1.Deployment]
 	cachedSets        cache.Reader[*appsv1.ReplicaSet]
+}
+
+// snapshots are one state of each cache. A reconcile reads nothing else. If it read a cache twice, a ReplicaSet that is
+// adopted between the two reads could be missing in both: it is not owned yet, and then it is no orphan any more.
+type snapshots struct {
+	deployments *cache.Snapshot[*appsv1.Deployment]
+	sets        *cache.Snapshot[*appsv1.ReplicaSet]
+	pods        *cache.Snapshot[*workload.Pod]
+	at          time.Time
+}
+
+// read takes the snapshots for one reconcile.
+func (r *reconciler) read(ctx context.Context) snapshots {
+	s := snapshots{r.deployments.Informer().Snapshot(), r.sets.Informer().Snapshot(), r.pods.Snapshot(), time.Now()}
+	if r.onRead != nil {
+		r.onRead(ctx, Read{s.deployments.ResourceVersion(), s.sets.ResourceVersion(), s.pods.ResourceVersion(), s.at})
+	}
+	return s
 }
 
 // conflictRetry is the time after a conflict until the next reconcile, if no event comes earlier.
@@ -94,25 +148,26 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 }
 
 func (r *reconciler) reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
-	d, err := r.deployments.Peek(ctx, key)
-	switch {
-	case apierrors.IsNotFound(err):
+	if _, err := r.deployments.Peek(ctx, key); err != nil && !apierrors.IsNotFound(err) {
+		return controller.Result{}, err // the cache does not have the scope of the key yet
+	}
+	seen := r.read(ctx)
+	d, found := seen.deployments.Get(key)
+	if !found {
 		return controller.Result{}, nil // the garbage collector deletes the ReplicaSets
-	case err != nil:
-		return controller.Result{}, err
 	}
 	selector, err := check(d)
 	switch {
 	case errors.Is(err, errSelectsAll):
 		return controller.Result{}, r.reportSelectsAll(ctx, d)
 	case err != nil:
-		return controller.Result{}, r.reportInvalid(ctx, d, err)
+		return controller.Result{}, r.reportInvalid(ctx, d, err, seen.at)
 	}
-	sets, err := r.claim(ctx, d, selector)
+	sets, err := r.claim(ctx, d, selector, seen.sets)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	todo := decide(observed{deployment: d, sets: sets, pods: r.podsOf(sets), now: time.Now()})
+	todo := decide(observed{deployment: d, sets: sets, pods: r.podsOf(sets, seen.pods), now: seen.at})
 	if todo.rollback != nil {
 		return controller.Result{}, settled(r.rollBack(ctx, todo.rollback))
 	}
@@ -132,7 +187,7 @@ func settled(err error) error {
 
 // claim returns the ReplicaSets of a Deployment. It adopts orphans that the selector matches, and releases sets that it
 // no longer matches.
-func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
+func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector, cached *cache.Snapshot[*appsv1.ReplicaSet]) ([]*appsv1.ReplicaSet, error) {
 	claimer := owner.Claimer[*appsv1.Deployment, *appsv1.ReplicaSet]{
 		Owner: d, Resource: workload.Deployments,
 		Selects: func(s *appsv1.ReplicaSet) bool { return selector.Matches(labels.Set(s.Labels)) },
@@ -143,16 +198,22 @@ func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector l
 			return r.sets.Patch(ctx, api.KeyOf(s), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
 		},
 	}
-	mine := r.setsByOwner.ByIndex(workload.Owner{Controller: d.UID})
-	orphans := r.setsByOwner.ByIndex(workload.Owner{Namespace: d.Namespace})
-	return claimer.Claim(ctx, append(mine, orphans...))
+	var candidates []*appsv1.ReplicaSet
+	for _, of := range []workload.Owner{{Controller: d.UID}, {Namespace: d.Namespace}} { // its own, and orphans
+		for _, s := range r.setsByOwner.In(cached, of) {
+			candidates = append(candidates, s)
+		}
+	}
+	return claimer.Claim(ctx, candidates)
 }
 
 // podsOf returns the Pods of each set.
-func (r *reconciler) podsOf(sets []*appsv1.ReplicaSet) map[types.UID][]*workload.Pod {
+func (r *reconciler) podsOf(sets []*appsv1.ReplicaSet, cached *cache.Snapshot[*workload.Pod]) map[types.UID][]*workload.Pod {
 	pods := map[types.UID][]*workload.Pod{}
 	for _, s := range sets {
-		pods[s.UID] = r.podsByOwner.ByIndex(workload.Owner{Controller: s.UID})
+		for _, p := range r.podsByOwner.In(cached, workload.Owner{Controller: s.UID}) {
+			pods[s.UID] = append(pods[s.UID], p)
+		}
 	}
 	return pods
 }
@@ -219,13 +280,13 @@ func (r *reconciler) reportSelectsAll(ctx context.Context, d *appsv1.Deployment)
 
 // reportInvalid reports an error of a Deployment in a condition and an Event, once. It does not retry, because only the
 // user can correct the Deployment.
-func (r *reconciler) reportInvalid(ctx context.Context, d *appsv1.Deployment, wrong error) error {
+func (r *reconciler) reportInvalid(ctx context.Context, d *appsv1.Deployment, wrong error, at time.Time) error {
 	status := *d.Status.DeepCopy()
 	status.ObservedGeneration = d.Generation
 	said := find(status.Conditions, appsv1.DeploymentProgressing)
 	if said == nil || said.Reason != reasonInvalid || said.Message != wrong.Error() {
 		r.recordEvent(d, true, reasonInvalid, wrong.Error())
-		now := metav1.Now().Rfc3339Copy()
+		now := metav1.NewTime(at).Rfc3339Copy()
 		status.Conditions = replaceCondition(status.Conditions,
 			condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonInvalid, wrong.Error(), now))
 	}

@@ -14,7 +14,11 @@ import (
 // watch adds the sources of the controller: Deployments, their ReplicaSets, orphans that they may adopt, and the
 // deletion of a last Pod that Recreate waits for.
 func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
-	c.Watch(controller.For(o.Deployments.Informer()))
+	if o.Shards != nil {
+		c.Watch(o.Shards.Source())
+	} else {
+		c.Watch(controller.For(o.Deployments.Informer()))
+	}
 	c.Watch(controller.Owns(o.Deployments.Informer(), o.ReplicaSets.Informer()).When(predicate.ResourceVersionChanged))
 	c.Watch(controller.Map(o.ReplicaSets.Informer(), r.adopters).Named("orphans").
 		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*appsv1.ReplicaSet])))

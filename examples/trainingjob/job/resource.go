@@ -17,6 +17,9 @@ const group = "training.leat.example"
 // Resource is the resource of TrainingJobs.
 var Resource = api.Resource{Group: group, Version: "v1", Kind: "TrainingJob", Plural: "trainingjobs", Namespaced: true}
 
+// DefinitionName is the name of the CustomResourceDefinition.
+const DefinitionName = "trainingjobs." + group
+
 // Definitions is the resource of CustomResourceDefinitions.
 var Definitions = api.Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
@@ -29,16 +32,15 @@ var Definition []byte
 
 // The labels of Pods and Services, and the container that trains.
 const (
-	LabelJob       = group + "/job-name"
-	LabelType      = group + "/replica-type"
-	LabelIndex     = group + "/replica-index"
-	ContainerName  = "tensorflow"
-	PortName       = "training"
-	DefaultPort    = 2222
-	fieldManager   = "trainingjob"
-	longestName    = 63 // of a Service, because its name is a DNS label (RFC 1035)
-	mostOfOneType  = 1000
-	definitionName = "trainingjobs." + group
+	LabelJob      = group + "/job-name"
+	LabelType     = group + "/replica-type"
+	LabelIndex    = group + "/replica-index"
+	ContainerName = "tensorflow"
+	PortName      = "training"
+	DefaultPort   = 2222
+	fieldManager  = "trainingjob"
+	longestName   = 63 // of a Service, because its name is a DNS label (RFC 1035)
+	mostOfOneType = 1000
 )
 
 // Install creates or updates the CustomResourceDefinition. The server serves TrainingJobs some time after Install has
@@ -49,7 +51,7 @@ func Install(ctx context.Context, c *apiclient.Client) error {
 		return fmt.Errorf("job: read the definition: %w", err)
 	}
 	definitions := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, Definitions, "")
-	_, err := definitions.Apply(ctx, api.Key{Name: definitionName}, intent, apiclient.ApplyOptions{
+	_, err := definitions.Apply(ctx, api.Key{Name: DefinitionName}, intent, apiclient.ApplyOptions{
 		FieldManager: fieldManager, Force: true,
 	})
 	return err

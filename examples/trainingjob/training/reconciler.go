@@ -178,9 +178,9 @@ func (r *reconciler) writeStatus(ctx context.Context, j *job.TrainingJob, s job.
 // deleteJob deletes a job after its time to live, unless it has changed since it was read, because the change may
 // prolong that time. The garbage collector deletes its Pods and Services.
 func (r *reconciler) deleteJob(ctx context.Context, j *job.TrainingJob) error {
-	background := metav1.DeletePropagationBackground
 	err := r.jobs.Delete(ctx, api.KeyOf(j), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion}, PropagationPolicy: &background,
+		Preconditions:     &metav1.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion},
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
 	return settled(err)
 }

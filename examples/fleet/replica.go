@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+
+	"go.uber.org/zap"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/examples/cli"
+	"github.com/leatproject/leat/examples/deployment/kubelet"
+	"github.com/leatproject/leat/examples/deployment/replicas"
+	"github.com/leatproject/leat/examples/deployment/rollout"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/scopes"
+	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/shard/cut"
+	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/workqueue"
+)
+
+const group = "fleet"
+
+// runReplica runs one replica of the deployment example until ctx ends. It lists, watches and keeps only the
+// Deployments, ReplicaSets and Pods in the namespaces of its ranges. A Deployment, its ReplicaSets and their Pods have
+// the same namespace, so one replica has them all.
+func runReplica(ctx context.Context, c apiclient.Config, o replicaConfig) error {
+	c.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return shard.Fence(next) }
+	log := cli.NewLogger(os.Stderr, false).Named(o.Identity).WithOptions(zap.IncreaseLevel(zap.WarnLevel))
+	p, err := program.New(program.Options{Name: "fleet", Config: c, Logger: log})
+	if err != nil {
+		return err
+	}
+	member, err := shard.New(p.Client, shard.Options{Namespace: o.Namespace, Group: group, Identity: o.Identity, Field: hashrange.Namespace})
+	if err != nil {
+		return err
+	}
+	livePods := apiclient.NewPartial[*workload.Pod](p.Client, workload.Pods, "")
+	liveSets := apiclient.NewTyped[*appsv1.ReplicaSet](p.Client, workload.ReplicaSets, "")
+	liveDeployments := apiclient.NewTyped[*appsv1.Deployment](p.Client, workload.Deployments, "")
+	pods, podRanges := ranged(p, "pod ranges", livePods)
+	sets, setRanges := ranged(p, "replica set ranges", liveSets)
+	deployments, deploymentRanges := ranged(p, "deployment ranges", liveDeployments)
+
+	// Children come first: with half of its Pods in the cache, a ReplicaSet would create the other half again.
+	defer member.Follow(podRanges)()
+	defer podRanges.Then(setRanges)()
+	defer setRanges.Then(deploymentRanges)()
+
+	events, err := recorder.New(p.Client, recorder.Options{Controller: group, CoreV1: true})
+	if err != nil {
+		return err
+	}
+	cachedPods := cachedclient.NewPartial(livePods, pods, cachedclient.Options{})
+	cachedSets := cachedclient.NewTyped(liveSets, sets, cachedclient.Options{})
+	p.Add(events,
+		rollout.New(rollout.Options{
+			Deployments: cachedclient.NewTyped(liveDeployments, deployments, cachedclient.Options{}),
+			ReplicaSets: cachedSets, Pods: cachedPods, Recorder: events,
+			Shards: shard.For(member, deployments).After(deploymentRanges.Then),
+		}),
+		replicas.New(replicas.Options{
+			Client: p.Client, ReplicaSets: cachedSets, Pods: cachedPods, Recorder: events,
+			Shards: shard.For(member, sets).After(setRanges.Then),
+		}))
+	if o.Kubelet {
+		k := kubelet.Options{Client: p.Client, Pods: cachedPods, Shards: shard.For(member, pods).After(podRanges.Then)}
+		k.Controller.Queue.Bucket = workqueue.Bucket{QPS: -1}
+		p.Add(kubelet.New(k))
+	}
+	others(p, "member", member)
+	return p.Run(ctx)
+}
+
+// ranged adds an informer to the program that reads only some ranges of a collection. The ranges come from what the
+// caller makes it follow.
+func ranged[T api.Object](p *program.Program, name string, lw api.ListerWatcher[T]) (*informer.Informer[T], *cut.Scopes[T]) {
+	set := scopes.New(lw.Resource(), scopes.Options[T]{})
+	ranges := cut.NewScopes(set, lw, hashrange.Namespace, cut.Options{})
+	p.Add(set)
+	others(p, name, ranges)
+	return set.Informer, ranges
+}
+
+// others adds a part that runs on every replica.
+func others(p *program.Program, name string, r manager.Runnable) {
+	if _, err := p.Manager.AddWith(r, manager.Placement{Name: name, Group: manager.Others}); err != nil {
+		panic(err) // no part has the name, and the manager does not run yet
+	}
+}
