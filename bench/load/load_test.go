@@ -4,12 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 )
 
 var fixed = NewSet(Seed, Workloads)
@@ -57,6 +60,18 @@ func TestSizesAndShares(t *testing.T) {
 	slices.Sort(wire)
 	t.Logf("JSON %d to %d bytes, half of them more than %d; protobuf half more than %d; managedFields %.0f %%",
 		sizes[0], sizes[len(sizes)-1], sizes[len(sizes)/2], wire[len(wire)/2], 100*float64(sum(managed))/float64(sum(total)))
+}
+
+func TestHashesAreThoseOfKubernetes(t *testing.T) {
+	const pods = 5000
+	fifth := 0
+	for i, hash := range fixed.Hashes(pods) {
+		require.Equal(t, sharding.HashField(string(decode(t, fixed, Protobuf, i).UID)), fmt.Sprintf("%016x", hash))
+		if hash < math.MaxUint64/5 {
+			fifth++
+		}
+	}
+	require.InDelta(t, pods/5, fifth, pods/50)
 }
 
 func sum(list []int) (n int) {

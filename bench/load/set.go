@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/json"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -34,8 +35,12 @@ const (
 	forms
 )
 
-// path is the form "namespace/name", for the order of keys
-const path = forms
+// These forms are not sent: path is "namespace/name", for the order of keys, and uid is the UID, for shards.
+const (
+	path = forms + iota
+	uid
+	all
+)
 
 // Set is an endless sequence of pods.
 type Set struct {
@@ -43,7 +48,7 @@ type Set struct {
 }
 
 // workload is one pod in all forms.
-type workload [forms + 1]template
+type workload [all]template
 
 type template struct {
 	bytes []byte
@@ -73,6 +78,7 @@ func encode(pod *corev1.Pod) workload {
 		MetadataJSON:     newTemplate(json.Marshal(metadata)),
 		MetadataProtobuf: newTemplate(metadata.Marshal()),
 		path:             newTemplate([]byte(pod.Namespace+"/"+pod.Name), nil),
+		uid:              newTemplate([]byte(pod.UID), nil),
 	}
 }
 
@@ -98,6 +104,19 @@ func (s *Set) Order(n int) []int {
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
 	return order
+}
+
+// Hashes returns the hashes of the UIDs of the first n pods, by which KEP-5866 divides them into shards: FNV-1a.
+func (s *Set) Hashes(n int) []uint64 {
+	hashes := make([]uint64, n)
+	var b []byte
+	for i := range hashes {
+		b = s.Append(b[:0], uid, i, State{})
+		h := fnv.New64a()
+		_, _ = h.Write(b) // never fails
+		hashes[i] = h.Sum64()
+	}
+	return hashes
 }
 
 // Append writes pod i, counted from 0, in a form and a state.

@@ -46,6 +46,14 @@ type Spent struct {
 	Allocs, Bytes     float64
 }
 
+// InUse collects garbage as LiveHeap does, and returns the bytes of the heap and of the stacks of goroutines.
+func InUse() uint64 {
+	live := LiveHeap()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return live + m.StackInuse
+}
+
 // LiveHeap collects garbage until nothing more is freed, and returns the bytes that are left.
 func LiveHeap() uint64 {
 	var m runtime.MemStats

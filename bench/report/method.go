@@ -9,10 +9,9 @@ machine. A missed target is marked.
 `
 
 // method answers the questions of a reader who doubts the figures.
-const method = `
-Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
-one run. ` + "`make bench-quick`" + ` checks the figures that do not depend on the machine, with fewer objects and in less than
-two minutes.
+const method = `Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
+one run. ` + "`make bench-quick`" + ` checks the figures that do not depend on the machine, with fewer objects and in a few
+minutes.
 
 ## How it is measured
 
@@ -49,8 +48,8 @@ compare with that. Or it uses an informer of metadata, which lacks node, phase a
 leat gains more from this than client-go. The opposite case, single events, is in *Growth: single updates* and *From a
 write to the handler*.
 
-**Shared.** "shared" is ` + "`informer.Options.ShareParts`" + `, which is off by default. Events change a message and the version
-of a pod, and not its spec.
+**Shared parts.** Events change a message and the version of a pod, and not its spec, as most updates of pods do. leat
+takes the spec, and other parts with equal bytes, from objects that it has. "unshared" decodes all of each object.
 
 **In memory.** The source of the fan-out sends updates that already exist. client-go receives them through a channel,
 like those of its watches, with room for 1,024 updates, which is more than a real watch has. leat receives them in a
@@ -66,7 +65,7 @@ does not count. The start of a process is wall time, and a busy machine makes it
 **Programs.** The share of leat's own code is the difference to a program that is linked with the same dependencies and
 reads pods with them directly. A test compares the dependencies.
 
-To repeat the run, use ` + "`make bench`" + ` (about a quarter of an hour; on Linux, with nothing else running). For one row, use
+To repeat the run, use ` + "`make bench`" + ` (about half an hour; on Linux, with nothing else running). For one row, use
 ` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which also writes profiles for ` + "`go tool pprof`" + `.
 
 `

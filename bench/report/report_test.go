@@ -89,7 +89,7 @@ func TestTargetsNameWhatIsMeasured(t *testing.T) {
 			continue // its entrants are programs
 		}
 		at := -1
-		rows := append(runner.Rows(runner.Full), runner.ServerRows()...)
+		rows := append(append(runner.Rows(runner.Full), runner.ServerRows()...), runner.RealRows()...)
 		for i := range rows {
 			if rows[i].Name == target.Row {
 				at = i
@@ -112,7 +112,7 @@ func TestTargetsNameWhatIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P20") {
+	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P20 tap page") {
 		require.True(t, seen[id], id)
 	}
 }
@@ -191,4 +191,20 @@ func TestNumber(t *testing.T) {
 	} {
 		require.Equal(t, want, number(v))
 	}
+}
+
+// TestScaleHasNoErrors requires sentences instead of the errors of steps that failed, and of a slow start.
+func TestScaleHasNoErrors(t *testing.T) {
+	page := Scale(&runner.Result{Rows: []runner.RowResult{
+		{Name: "fleet", Entrants: []runner.EntrantResult{{
+			Label: "etcd and kube-apiserver", Failure: "Get \"https://127.0.0.1:1/\": EOF", Rounds: map[string][]float64{"join cpu ms": {2}},
+		}}},
+		{Name: "warm", Entrants: []runner.EntrantResult{
+			{Label: "slow", Rounds: map[string][]float64{"list ms": {3}, "warm ms": {4}}},
+			{Label: "quick", Rounds: map[string][]float64{"list ms": {3}, "warm ms": {1}}},
+		}},
+	}})
+	require.NotContains(t, page, "EOF")
+	require.Contains(t, page, "The measured restart of all agents failed in this run, so the figures below are computed.")
+	require.Contains(t, page, "For \"slow\", `warmstart` saves network")
 }

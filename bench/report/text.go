@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -50,7 +51,11 @@ func outcome(v *Verdict) (mark, value, bound string) {
 	if v.Met {
 		mark = "met"
 	}
-	return mark, number(v.Value), sign + number(v.Bound)
+	value, bound = number(v.Value), number(v.Bound)
+	if value == bound && v.Value != v.Bound { // then rounding hides the difference
+		value = strconv.FormatFloat(v.Value, 'f', 3, 64)
+	}
+	return mark, value, sign + bound
 }
 
 // Verdicts prints the targets and the measured figures.
@@ -86,18 +91,24 @@ func Markdown(r *runner.Result, verdicts []Verdict, charts []string) string {
 	for _, c := range charts {
 		fmt.Fprintf(&b, "![%s](benchmarks/%s.svg)\n\n", chartTitle(c), c)
 	}
-	b.WriteString("## Targets\n\n| | what | measured | target | |\n|---|---|---:|---:|---|\n")
-	for i := range verdicts {
-		v := &verdicts[i]
-		mark, value, bound := outcome(v)
-		fmt.Fprintf(&b, "| %s | %s%s | %s | %s | %s |\n", v.ID, v.What, against(v), value, bound, mark)
-	}
+	b.WriteString("## Targets\n\n")
+	writeTargets(&b, verdicts)
 	b.WriteString(method)
 	for i := range r.Rows {
 		writeRow(&b, &r.Rows[i])
 	}
 	writeMachine(&b, r)
 	return b.String()
+}
+
+func writeTargets(b *strings.Builder, verdicts []Verdict) {
+	b.WriteString("| | what | measured | target | |\n|---|---|---:|---:|---|\n")
+	for i := range verdicts {
+		v := &verdicts[i]
+		mark, value, bound := outcome(v)
+		fmt.Fprintf(b, "| %s | %s%s | %s | %s | %s |\n", v.ID, v.What, against(v), value, bound, mark)
+	}
+	b.WriteString("\n")
 }
 
 func against(v *Verdict) string {

@@ -74,15 +74,10 @@ func isRate(metric string) bool {
 // writeWorse names what leat is worse at.
 func writeWorse(b *strings.Builder, r *runner.Result, verdicts []Verdict) {
 	b.WriteString("## Where leat is worse\n\n")
-	var missed []string
-	for i := range verdicts {
-		if v := &verdicts[i]; v.Measured && !v.Met {
-			_, value, bound := outcome(v)
-			missed = append(missed, fmt.Sprintf("%s (%s%s: %s, and not %s)", v.ID, v.What, against(v), value, bound))
-		}
-	}
+	missed := slices.DeleteFunc(slices.Clone(verdicts), func(v Verdict) bool { return v.Met || !v.Measured })
 	if len(missed) > 0 {
-		fmt.Fprintf(b, "%s\n\n", wrap("Missed targets: "+strings.Join(missed, "; ")+"."))
+		b.WriteString("Missed targets:\n\n")
+		writeTargets(b, missed)
 	}
 	all := worse(r)
 	if len(all) == 0 {

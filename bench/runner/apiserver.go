@@ -23,8 +23,9 @@ import (
 type apiServer struct {
 	url       string
 	client    *http.Client
-	processes []int         // of the server
-	took      time.Duration // from the start of the process to the first answer
+	another   func() *http.Client // a client with a connection of its own
+	processes []int               // of the server
+	took      time.Duration       // from the start of the process to the first answer
 	stop      func() error
 }
 
@@ -108,9 +109,8 @@ func (r *run) startOwn(ctx context.Context, program string, flags ...string) (*a
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	s := &apiServer{
-		url: url, client: newAPIClient(cfg.TLS.CAData, cfg.TLS.ServerName, ""), processes: []int{cmd.Process.Pid}, stop: stop,
-	}
+	another := func() *http.Client { return newAPIClient(cfg.TLS.CAData, cfg.TLS.ServerName, "") }
+	s := &apiServer{url: url, client: another(), another: another, processes: []int{cmd.Process.Pid}, stop: stop}
 	if _, err := s.do(ctx, http.MethodGet, "/readyz", nil); err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -131,8 +131,9 @@ func (r *run) startReal(ctx context.Context) (*apiServer, error) {
 		cancel()
 		return nil, err
 	}
+	another := func() *http.Client { return newAPIClient(c.CA(), "", cluster.AdminToken) }
 	return &apiServer{
-		url: c.URL(), client: newAPIClient(c.CA(), "", cluster.AdminToken), processes: c.Processes(), took: time.Since(began),
+		url: c.URL(), client: another(), another: another, processes: c.Processes(), took: time.Since(began),
 		stop: func() error {
 			cancel()
 			return <-ended

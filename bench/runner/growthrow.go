@@ -12,10 +12,12 @@ func latencies(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Latency, Objects: z.Watched, Events: z.Latency}
 	row := Row{
 		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: z.Rounds, Columns: latencyColumns,
-		Note: "One event every two milliseconds. Time from before the server writes it until the handler is called.",
+		Note: "One event every two milliseconds. Time from before the server writes it until the handler is called. " +
+			"The program without a library reads and decodes on one goroutine, which also is the handler.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			extra(entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON)),
+			extra(entrant("no library, corev1.Pod", bare, spec, subject.Full, subject.Protobuf)),
 			extra(entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON)),
 			extra(entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON)),
 		},

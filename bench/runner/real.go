@@ -20,6 +20,7 @@ import (
 const (
 	realPods    = 20_000
 	realEvents  = 2_000
+	realSingle  = 5_000 // events of a round that come one by one
 	realWriters = 8
 )
 
@@ -28,6 +29,8 @@ const (
 func RealRows() []Row {
 	sync := subject.Spec{Work: subject.Sync, Objects: realPods}
 	events := subject.Spec{Work: subject.Events, Objects: realPods, Events: realEvents}
+	single := events
+	single.Events = realSingle
 	stripped, listing := sync, sync
 	stripped.Strip, listing.Listed = true, true
 	return []Row{
@@ -58,7 +61,20 @@ func RealRows() []Row {
 				entrant("leat, 8 fields, JSON", leat, events, subject.Struct, subject.JSON),
 			},
 		},
+		{
+			Name: "real-single", Title: "A real API server: single events", Rounds: 4, Columns: eventColumns,
+			Note: "One writer changes the status of pods, one after the other: it waits for the server's answer before the next change. 20,000 events in four rounds.",
+			Entrants: []Entrant{
+				oneByOne(entrant("leat, corev1.Pod, protobuf", leat, single, subject.Full, subject.Protobuf)),
+				oneByOne(entrant("client-go, corev1.Pod, protobuf", clientGo, single, subject.Full, subject.Protobuf)),
+			},
+		},
 	}
+}
+
+func oneByOne(e Entrant) Entrant {
+	e.Single = true
+	return e
 }
 
 // fullCluster is a cluster with the pods of the fixed set.
@@ -94,7 +110,7 @@ func (r *run) startCluster(ctx context.Context) (c *fullCluster, stop func() err
 // fill creates every pod, and then writes its status with another manager.
 func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
 	var namespaces sync.Map
-	return c.each(ctx, realPods, func(ctx context.Context, i int) error {
+	return c.each(ctx, realPods, realWriters, func(ctx context.Context, i int) error {
 		pod, err := decodePod(set, i)
 		if err != nil {
 			return err
@@ -111,10 +127,10 @@ func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
 }
 
 // each calls do for a number of objects, with several writers.
-func (c *fullCluster) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+func (c *fullCluster) each(ctx context.Context, n, writers int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range realWriters {
+	for range writers {
 		g.Go(func() error {
 			for {
 				i := int(next.Add(1)) - 1
@@ -168,8 +184,8 @@ func (c *fullCluster) write(ctx context.Context, pod map[string]any, collection,
 }
 
 // change changes a number of pods, each once.
-func (c *fullCluster) change(ctx context.Context, n int) error {
-	return c.each(ctx, n, func(ctx context.Context, i int) error {
+func (c *fullCluster) change(ctx context.Context, n, writers int) error {
+	return c.each(ctx, n, writers, func(ctx context.Context, i int) error {
 		body := fmt.Sprintf(`{"status":{"message":"change %09d"}}`, c.changes.Add(1))
 		_, err := c.Must(ctx, http.MethodPatch, c.paths[i*7%len(c.paths)]+"/status?fieldManager=kubelet", []byte(body))
 		return err
@@ -183,7 +199,11 @@ func (r *run) turnWithCluster(ctx context.Context, e Entrant) (subject.Metrics, 
 	if err != nil {
 		return nil, err
 	}
-	report, err := p.wait(func() error { return r.cluster.change(ctx, e.Spec.Events) })
+	writers := realWriters
+	if e.Single {
+		writers = 1
+	}
+	report, err := p.wait(func() error { return r.cluster.change(ctx, e.Spec.Events, writers) })
 	if err != nil {
 		return nil, err
 	}

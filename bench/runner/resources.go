@@ -26,7 +26,7 @@ func resources(z Sizes) Row {
 
 // turnWithResources runs one turn of an entrant with a server of custom resources.
 func (r *run) turnWithResources(ctx context.Context, e Entrant) (metrics subject.Metrics, err error) {
-	s, err := server.NewCustom(e.Spec.Resources, e.Spec.Objects)
+	s, err := server.NewCustom(e.Spec.Resources, e.Spec.Namespaces, e.Spec.Objects)
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,13 @@ type Row struct {
 // Entrant is one library with its settings.
 type Entrant struct {
 	Label   string
-	Program string // "leat", "client-go", "controller-runtime"
+	Program string // one of the subjects below
 	Spec    subject.Spec
 	Env     []string
 	Single  bool // events come one by one
 	TLS     bool // of a test server of leat
+	Page    page
+	Cuts    bool // the server obeys shardSelector
 	Extra   bool // without a target: a quick run skips it
 	Rounds  int  // at most so many; 0 means the row's number
 }
@@ -59,41 +61,43 @@ const (
 	leat              = "leat"
 	clientGo          = "client-go"
 	controllerRuntime = "controller-runtime"
+	bare              = "bare"
 )
 
 // Sizes are the numbers of objects and events.
 type Sizes struct {
-	Cached    int // pods in the rows about memory
-	Watched   int // pods in the rows about events
-	Events    int
-	Relisted  int
-	Latency   int // events
-	Largest   int // pods in the growth rows
-	Resources int // custom resources
-	Keys      int // keys in the rows about contended queues
-	Rounds    int
-	Phase     time.Duration // duration of a phase of a writer beside readers
+	Cached     int // pods in the rows about memory
+	Watched    int // pods in the rows about events
+	Events     int
+	Relisted   int
+	Latency    int // events
+	Largest    int // pods in the growth rows
+	Resources  int // custom resources
+	Namespaces int
+	Keys       int // keys in the rows about contended queues
+	Rounds     int
+	Phase      time.Duration // duration of a phase of a writer beside readers
 }
 
 // Full and Quick are the sizes of a whole and of a quick run.
 var (
-	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Resources: 500, Keys: 300_000, Rounds: 5, Phase: 750 * time.Millisecond}
-	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Resources: 100, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
+	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Resources: 500, Namespaces: 1_000, Keys: 300_000, Rounds: 5, Phase: 750 * time.Millisecond}
+	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Resources: 100, Namespaces: 200, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
 )
 
 // Rows returns all rows, in the order of the targets.
 func Rows(z Sizes) []Row {
 	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
 	rows = append(rows, inMemory(z)...)
-	return append(rows, latencies(z), reconciles(z), growth(z), changes(z), resources(z))
+	return append(rows, latencies(z), reconciles(z), growth(z), changes(z), resources(z), namespaces(z), warmStarts(z), shards(z), instruments(z), uptimes(z))
 }
 
 var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s"}
 
 func events(z Sizes, tls bool) Row {
 	spec := subject.Spec{Work: subject.Events, Objects: z.Watched, Events: z.Events}
-	stripped, shared := spec, spec
-	stripped.Strip, shared.Share = true, true
+	stripped, unshared := spec, spec
+	stripped.Strip, unshared.Unshared = true, true
 	row := Row{
 		Name: "events", Title: "Events of a watch", Quick: true, TLS: tls, Columns: eventColumns, Rounds: z.Rounds,
 		Note: "Processor time from before the first event is sent until the handler has the last one. The pods are already cached, and the events come as fast as the client reads them.",
@@ -104,11 +108,12 @@ func events(z Sizes, tls bool) Row {
 			entrant("leat, corev1.Pod, protobuf", leat, spec, subject.Full, subject.Protobuf),
 			entrant("client-go, corev1.Pod, protobuf", clientGo, spec, subject.Full, subject.Protobuf),
 			entrant("leat, 8 fields, protobuf", leat, spec, subject.Struct, subject.Protobuf),
-			entrant("leat, corev1.Pod shared, protobuf", leat, shared, subject.Full, subject.Protobuf),
 			entrant("leat, corev1.Pod packed, protobuf", leat, spec, subject.Packed, subject.Protobuf),
 			entrant("leat, corev1.Pod compressed, protobuf", leat, spec, subject.Compressed, subject.Protobuf),
+			extra(entrant("leat, corev1.Pod unshared, protobuf", leat, unshared, subject.Full, subject.Protobuf)),
 			extra(entrant("client-go, corev1.Pod, JSON, stripped", clientGo, stripped, subject.Full, subject.JSON)),
 			extra(entrant("client-go, corev1.Pod, protobuf, stripped", clientGo, stripped, subject.Full, subject.Protobuf)),
+			extra(entrant("no library, corev1.Pod, protobuf", bare, spec, subject.Full, subject.Protobuf)),
 			extra(entrant("leat, metadata", leat, spec, subject.Metadata, "")),
 			extra(entrant("client-go, metadata", clientGo, spec, subject.Metadata, "")),
 			extra(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, "")),
@@ -145,8 +150,8 @@ func listed(e Entrant) Entrant {
 // caches measures the memory of a cache, and the work to fill it.
 func caches(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
-	stripped, shared := spec, spec
-	stripped.Strip, shared.Share = true, true
+	stripped, unshared := spec, spec
+	stripped.Strip, unshared.Unshared = true, true
 	kept := spec
 	kept.Keep = true
 	listing := spec
@@ -159,9 +164,9 @@ func caches(z Sizes) Row {
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
-			entrant("leat, corev1.Pod shared", leat, shared, subject.Full, ""),
 			entrant("leat, corev1.Pod packed", leat, spec, subject.Packed, ""),
 			entrant("leat, corev1.Pod compressed", leat, spec, subject.Compressed, ""),
+			extra(entrant("leat, corev1.Pod unshared", leat, unshared, subject.Full, "")),
 			extra(entrant("leat, corev1.Pod, listed", leat, listing, subject.Full, "")),
 			extra(listed(entrant("client-go, corev1.Pod, listed", clientGo, spec, subject.Full, ""))),
 			extra(listed(entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, ""))),

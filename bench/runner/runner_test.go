@@ -2,15 +2,18 @@ package runner
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
 )
@@ -99,6 +102,37 @@ func TestWrongWireIsAnError(t *testing.T) {
 	require.NoError(t, checkWire([]server.Request{right}, spec, false))
 	spec.Form = subject.Metadata
 	require.ErrorContains(t, checkWire([]server.Request{right}, spec, false), "asked for metadata false")
+}
+
+func TestWrongCutIsAnError(t *testing.T) {
+	probe, cut, whole := server.Request{Limit: 1}, server.Request{Watch: true, Cut: true}, server.Request{Watch: true}
+	require.NoError(t, checkCut([]server.Request{probe, cut}, true))
+	require.NoError(t, checkCut([]server.Request{probe, whole, {}}, false))
+	require.ErrorContains(t, checkCut([]server.Request{probe, whole}, true), "should not have")
+	require.ErrorContains(t, checkCut([]server.Request{{Cut: true}}, false), "should not have")
+}
+
+// All entrants of the row get the same events, the last of which is of a pod of the shard.
+func TestEventsOfAShard(t *testing.T) {
+	r := run{set: load.NewSet(load.Seed, 20)}
+	row := shards(Sizes{Cached: 500, Events: 30, Rounds: 1})
+	var same []int
+	for _, e := range row.Entrants {
+		pods := r.changes(&e.Spec)
+		require.True(t, same == nil || slices.Equal(same, pods), e.Label)
+		same = pods
+		hashes, held := r.set.Hashes(500), 0
+		for _, hash := range hashes {
+			if hash < math.MaxUint64/fifths+1 {
+				held++
+			}
+		}
+		require.Less(t, hashes[pods[29]], uint64(math.MaxUint64/fifths+1))
+		if e.Spec.Shards > 0 {
+			require.Equal(t, held, e.Spec.Held)
+			require.InDelta(t, 100, held, 30)
+		}
+	}
 }
 
 // script returns a subject that is a shell script.

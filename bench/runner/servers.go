@@ -56,6 +56,7 @@ func ServerRows() []Row {
 			Columns: []string{"MB", "cpu us/create"},
 			Note:    "The same ConfigMaps. Resident memory after the last create.",
 		},
+		fleetRow(append(tls[:1:1], all[len(all)-1])),
 	}
 }
 
@@ -66,6 +67,8 @@ func serverWork(row string) func(context.Context, *apiServer) (subject.Metrics, 
 		return createsListsAndWatches
 	case "server-kinds":
 		return kinds
+	case "fleet":
+		return fleetOf(fleetAgents)
 	default:
 		return memory
 	}

@@ -17,7 +17,7 @@ import (
 
 // turnWithServer runs one turn of an entrant with its own server.
 func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics subject.Metrics, err error) {
-	s, err := server.New(r.set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS})
+	s, err := server.New(r.set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS, Shards: e.Cuts})
 	if err != nil {
 		return nil, err
 	}
@@ -29,15 +29,35 @@ func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics 
 		err = errors.Join(err, <-ended)
 	}()
 	e.Spec.URL, e.Spec.CA = s.URL(), s.Authority()
+	pods := r.changes(&e.Spec)
+	if e.Page != none {
+		if e.Spec.Page, err = freeAddress(ctx); err != nil {
+			return nil, err
+		}
+	}
 	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
 	if err != nil {
 		return nil, err
 	}
-	report, err := p.wait(func() error { return act(ctx, s, e) })
+	looks := false
+	report, err := p.wait(func() error {
+		if e.Page == viewed && !looks {
+			looks = true
+			v := &viewer{url: "http://" + e.Spec.Page + "/state"}
+			if err := v.look(ctx); err != nil {
+				return err
+			}
+			go v.watch(serving)
+		}
+		return act(ctx, s, e, pods)
+	})
 	if err != nil {
 		return nil, err
 	}
 	if err := checkWire(s.Requests(), e.Spec, row.TLS); err != nil {
+		return nil, err
+	}
+	if err := checkCut(s.Requests(), e.Cuts); err != nil {
 		return nil, err
 	}
 	addWire(report.Metrics, s.Requests())
@@ -47,22 +67,30 @@ func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics 
 	return report.Metrics, nil
 }
 
-// act does the server's part after the subject is ready.
-func act(ctx context.Context, s *server.Server, e Entrant) error {
-	pods := make([]int, e.Spec.Events)
+// changes returns the pods that change, in order.
+func (r *run) changes(s *subject.Spec) []int {
+	pods := make([]int, s.Events)
 	random := rand.New(rand.NewPCG(load.Seed, uint64(len(pods))))
 	for i := range pods {
-		pods[i] = random.IntN(e.Spec.Objects)
+		pods[i] = random.IntN(s.Objects)
 		if i > 0 && pods[i] == pods[i-1] { // a queue would merge two changes of one pod
-			pods[i] = (pods[i] + 1) % e.Spec.Objects
+			pods[i] = (pods[i] + 1) % s.Objects
 		}
 	}
+	if s.Work == subject.Shard {
+		pods[len(pods)-1] = r.divide(s)
+	}
+	return pods
+}
+
+// act does the server's part after the subject is ready.
+func act(ctx context.Context, s *server.Server, e Entrant, pods []int) error {
 	switch {
 	case e.Spec.Work == subject.Latency, e.Spec.Work == subject.Reconcile:
 		return s.ChangeEvery(ctx, 2*time.Millisecond, pods)
 	case e.Single:
 		return s.ChangeEvery(ctx, 200*time.Microsecond, pods)
-	case e.Spec.Work == subject.Events:
+	case e.Spec.Work == subject.Events, e.Spec.Work == subject.Uptime, e.Spec.Work == subject.Shard:
 		s.Change(pods...)
 	case e.Spec.Work == subject.Relist:
 		return relist(ctx, s)

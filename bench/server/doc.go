@@ -3,8 +3,9 @@
 //
 // Lists, pages, WatchLists and watches have the answers of kube-apiserver: whole objects and metadata, in JSON and
 // protobuf. Equal requests get equal bytes. The server does not compress, and ignores drop=metadata.managedFields
-// (KEP-5958, alpha). A watch begins at the requested version and misses no change. The server records each request, so
-// that the runner can check the encoding.
+// (KEP-5958, alpha). It obeys shardSelector (KEP-5866) only with Options.Shards, and then supports hashes of UIDs. A
+// watch begins at the requested version and misses no change. The server records each request, so that the runner can
+// check the encoding.
 //
 // # Concurrency
 //

@@ -24,9 +24,10 @@ type page struct {
 }
 
 func (s *Server) page(a asked) page {
+	order := s.selected(a.shard)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := page{asked: a, version: s.version(len(s.log)), first: min(a.first, s.o.Objects), last: s.o.Objects, order: s.order}
+	p := page{asked: a, version: s.version(len(s.log)), first: min(a.first, len(order)), last: len(order), order: order}
 	if a.limit > 0 {
 		p.last = min(p.first+a.limit, p.last)
 	}
@@ -42,13 +43,16 @@ func (p *page) at(place int) (pod int, state load.State) {
 	return p.order[place], load.State{Version: p.versions[place-p.first], Restarts: p.restarts[place-p.first]}
 }
 
-// next returns the continue token and the number of remaining items.
+// next returns the continue token and the number of remaining items. A list of a shard does not say that number.
 func (p *page) next() (token string, remaining int) {
 	if p.last == len(p.order) {
 		return "", 0
 	}
 	return strconv.Itoa(p.last), len(p.order) - p.last
 }
+
+// says reports whether the list has a shardInfo. A list of metadata has none, as in kube-apiserver.
+func (p *page) says() bool { return p.shard != nil && !p.metadata }
 
 // kind returns the kind of the list.
 func (p *page) kind() (apiVersion, kind string) {
@@ -91,7 +95,13 @@ func beginJSONList(b []byte, p *page) []byte {
 	apiVersion, kind := p.kind()
 	b = fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"`, kind, apiVersion, p.version)
 	if token, remaining := p.next(); token != "" {
-		b = fmt.Appendf(b, `,"continue":%q,"remainingItemCount":%d`, token, remaining)
+		b = fmt.Appendf(b, `,"continue":%q`, token)
+		if p.shard == nil {
+			b = fmt.Appendf(b, `,"remainingItemCount":%d`, remaining)
+		}
+	}
+	if p.says() {
+		b = fmt.Appendf(b, `,"shardInfo":{"selector":%q}`, p.shard.selector)
 	}
 	return append(b, `},"items":[`...)
 }
@@ -105,7 +115,13 @@ func (s *Server) beginProtobufList(b []byte, p *page) []byte {
 	metadata := appendText(nil, 2, strconv.FormatUint(p.version, 10))
 	if token != "" {
 		metadata = appendText(metadata, 3, token)
-		metadata = protowire.AppendVarint(protowire.AppendTag(metadata, 4, protowire.VarintType), uint64(remaining))
+		if p.shard == nil {
+			metadata = protowire.AppendVarint(protowire.AppendTag(metadata, 4, protowire.VarintType), uint64(remaining))
+		}
+	}
+	if p.says() {
+		metadata = appendField(metadata, 5, sizeField(1, len(p.shard.selector)))
+		metadata = appendText(metadata, 1, p.shard.selector)
 	}
 	size := sizeField(1, len(metadata))
 	for _, pod := range p.order[p.first:p.last] {

@@ -17,6 +17,7 @@ type asked struct {
 	metadata, protobuf bool
 	from               uint64 // the version to watch from
 	first, limit       int    // of a page
+	shard              *shard // nil without a shardSelector that is obeyed
 }
 
 // request parses a request.
@@ -38,6 +39,12 @@ func (s *Server) request(r *http.Request) (asked, error) {
 	a.from = uint64(version)
 	if q.Get("resourceVersion") == "0" {
 		a.limit = 0 // like the watch cache of kube-apiserver: the whole list, whatever the limit
+	}
+	if selector := q.Get("shardSelector"); s.o.Shards && selector != "" {
+		var err error
+		if a.shard, err = newShard(selector); err != nil {
+			return a, err
+		}
 	}
 	return a, a.negotiate(r.Header.Get("Accept"))
 }
@@ -106,7 +113,7 @@ func (a *asked) form() load.Form {
 
 // noted returns the record of the request.
 func (a *asked) noted(r *http.Request) Request {
-	return Request{Watch: a.watch, Streaming: a.streaming, Metadata: a.metadata, Protobuf: a.protobuf, Proto: r.Proto, Limit: a.limit}
+	return Request{Watch: a.watch, Streaming: a.streaming, Metadata: a.metadata, Protobuf: a.protobuf, Proto: r.Proto, Limit: a.limit, Cut: a.shard != nil}
 }
 
 // serve answers one request.

@@ -19,13 +19,15 @@ import (
 type Options struct {
 	Objects int
 	TLS     bool // TLS and HTTP/2 instead of plain HTTP/1.1
+	Shards  bool // obey shardSelector (KEP-5866) instead of ignoring it, like kube-apiserver with ShardedListAndWatch
 }
 
 // Server serves one collection of pods on loopback.
 type Server struct {
 	set         *load.Set
 	o           Options
-	order       []int // the pods in the order of their keys
+	order       []int    // the pods in the order of their keys
+	hashes      []uint64 // of the UID of each pod; nil unless shardSelector is obeyed
 	listener    net.Listener
 	authority   []byte // PEM
 	certificate tls.Certificate
@@ -55,6 +57,7 @@ type Request struct {
 	Protobuf  bool
 	Proto     string // "HTTP/1.1"
 	Limit     int
+	Cut       bool // the answer has one shard only
 }
 
 // New listens on loopback and returns a server with the first objects of a set.
@@ -65,6 +68,9 @@ func New(set *load.Set, o Options) (*Server, error) {
 	}
 	for i := range s.versions {
 		s.versions[i] = load.FirstVersion + uint64(i) + 1
+	}
+	if o.Shards {
+		s.hashes = set.Hashes(o.Objects)
 	}
 	if o.TLS {
 		var err error

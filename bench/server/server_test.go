@@ -52,7 +52,12 @@ func newScheme() *runtime.Scheme {
 
 func start(t *testing.T) *Server {
 	t.Helper()
-	s, err := New(set, Options{Objects: objects})
+	return startWith(t, Options{Objects: objects})
+}
+
+func startWith(t *testing.T, o Options) *Server {
+	t.Helper()
+	s, err := New(set, o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -26,7 +26,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, a asked) {
 	watching := watcher{Server: s, asked: a, w: w}
 	from := a.from
 	if a.streaming {
-		p := s.page(asked{})
+		p := s.page(asked{shard: a.shard})
 		if watching.initial(&p) != nil {
 			return // the client has gone
 		}
@@ -82,6 +82,9 @@ func (w *watcher) events(at int, changes []change) error {
 		return nil
 	}
 	for i, c := range changes {
+		if !w.selects(w.shard, int(c.pod)) {
+			continue
+		}
 		sent := time.Now().UnixNano()
 		if err := w.event("MODIFIED", int(c.pod), load.State{Version: w.version(at + i + 1), Restarts: c.restarts}); err != nil {
 			return err

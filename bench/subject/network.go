@@ -31,6 +31,10 @@ func (w *worker) follow(ctx context.Context) (*follower, error) {
 	if start == nil {
 		return nil, ErrUnsupported
 	}
+	objects := w.spec.Objects
+	if w.spec.Shards > 0 {
+		objects = w.spec.Held
+	}
 	f := &follower{synced: make(chan struct{}), ended: make(chan error, 1)}
 	f.baseline = measure.LiveHeap()
 	var err error
@@ -38,7 +42,7 @@ func (w *worker) follow(ctx context.Context) (*follower, error) {
 		return nil, err
 	}
 	f.before = measure.Now()
-	f.Informer, err = start(w.spec, Hooks{Added: f.add(w.spec.Objects), Updated: func(old, new Versioned) {
+	f.Informer, err = start(w.spec, Hooks{Added: f.add(objects), Updated: func(old, new Versioned) {
 		if f.updated != nil {
 			f.updated(old, new)
 		}

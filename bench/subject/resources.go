@@ -11,15 +11,19 @@ import (
 
 // resources measures the informers of many resources: from before the client exists until all have their objects.
 func (w *worker) resources(ctx context.Context) error {
-	if w.library.Many == nil {
+	start, collections := w.library.Many, w.spec.Resources
+	if w.spec.Namespaces > 0 {
+		start, collections = w.library.Scoped, w.spec.Namespaces
+	}
+	if start == nil {
 		return ErrUnsupported
 	}
 	stopProfile, err := w.profile()
 	if err != nil {
 		return err
 	}
-	baseline, before := measure.LiveHeap(), measure.Now()
-	many, err := w.library.Many(w.spec)
+	baseline, inUse, before := measure.LiveHeap(), measure.InUse(), measure.Now()
+	many, err := start(w.spec)
 	if err != nil {
 		return err
 	}
@@ -42,15 +46,16 @@ func (w *worker) resources(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live := measure.LiveHeap()
+	live, used := measure.LiveHeap(), measure.InUse()
 	if err := w.heapProfile(); err != nil {
 		return err
 	}
-	if n, want := many.Len(), w.spec.Resources*w.spec.Objects; n != want {
+	if n, want := many.Len(), collections*w.spec.Objects; n != want {
 		return fmt.Errorf("subject: %d objects in the caches and not %d", n, want)
 	}
 	w.set("RSS MB", float64(rss)/1e6)
 	w.set("live MB", (float64(live)-float64(baseline))/1e6)
+	w.set("KB/collection", (float64(used)-float64(inUse))/1e3/float64(collections))
 	w.set("goroutines", float64(goroutines))
 	w.set("connections", float64(connections))
 	w.set("wall s", spent.Wall.Seconds())

@@ -3,6 +3,8 @@ package subject
 import (
 	"context"
 	"errors"
+	"math"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,15 @@ const (
 	Protobuf Wire = "protobuf"
 )
 
+// Tap is where a recording of the answers goes. The zero value records nothing.
+type Tap string
+
+// The taps.
+const (
+	File Tap = "file"
+	Ring Tap = "ring"
+)
+
 // Work is what a subject does and measures.
 type Work string
 
@@ -44,6 +55,12 @@ const (
 	Reconcile Work = "reconcile"
 	// Resources is Sync for many custom resources with an informer each.
 	Resources Work = "resources"
+	// Warm is Sync twice: from the server, and from a file that an earlier process has left.
+	Warm Work = "warm"
+	// Uptime is Events three times, and measures the live heap after the first and the last time.
+	Uptime Work = "uptime"
+	// Shard is Sync, and then Events. The collection may be cut; the bytes that the client receives are counted.
+	Shard Work = "shard"
 )
 
 // The works without a server.
@@ -73,16 +90,33 @@ type Spec struct {
 	Listed    bool // a list instead of a WatchList
 	Strip     bool // a transform drops managedFields after decoding, and the informer has no default index
 	Keep      bool // managedFields are kept even if the library drops them by default
-	Share     bool // objects share equal parts
+	Unshared  bool // objects share no parts even if the library shares by default
 	Coalesce  bool
 	Objects   int // of each custom resource, if there are several
 	Resources int
-	Events    int
-	Handlers  int
-	Pause     time.Duration // time of the slow handler for each update; 0 means that it never returns
-	Lasts     time.Duration // duration of each phase of a writer beside readers
-	Profile   string        // a file for the processor profile of the measurement
-	Heap      string        // a file for the profile of the live heap
+	// Namespaces makes Resources measure one resource in this number of namespaces instead: with an informer each, or
+	// with one informer that has a scope for each.
+	Namespaces int
+	// Shards makes Shard hold only the first of this number of equal shards of the hashes of UIDs (KEP-5866). Held is
+	// the number of its objects, and the last event is of one of them.
+	Shards   int
+	Held     int
+	Events   int
+	Handlers int
+	Pause    time.Duration // time of the slow handler for each update; 0 means that it never returns
+	Lasts    time.Duration // duration of each phase of a writer beside readers
+	Profile  string        // a file for the processor profile of the measurement
+	Heap     string        // a file for the profile of the live heap
+	Tap      Tap           // of Events and Uptime
+	Page     string        // the address at which the page with the informer is served; empty means no page
+}
+
+// End returns the hash that follows the last one of the shard, or 0 if the shard is the whole collection.
+func (s Spec) End() uint64 {
+	if s.Shards < 2 {
+		return 0
+	}
+	return math.MaxUint64/uint64(s.Shards) + 1
 }
 
 // ErrUnsupported is the error of a library that cannot do a work.
@@ -176,7 +210,12 @@ type Library struct {
 	// Controller calls the hooks when a reconcile begins: Added for the first of each object, and then Updated.
 	Controller func(s Spec, h Hooks) (Informer, error)
 	// Many returns an informer of each custom resource of the spec.
-	Many   func(s Spec) (Many, error)
+	Many func(s Spec) (Many, error)
+	// Scoped returns what reads one custom resource in each namespace of the spec.
+	Scoped func(s Spec) (Many, error)
+	// Kept returns an informer that keeps its collection in a file, or does not if the name is empty. It counts the
+	// bytes that it receives from the server. It supports the shards of the spec.
+	Kept   func(s Spec, h Hooks, file string, received *atomic.Int64) (Informer, error)
 	Shared func(s Source) Shared
 	Queue  func() Keys
 	Cache  func(indexed string) Cache // by a label; empty has no index

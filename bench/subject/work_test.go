@@ -33,8 +33,11 @@ func play(t *testing.T, library string, s subject.Spec, turn func()) (*subject.R
 	in, tell := io.Pipe()
 	hear, out := io.Pipe()
 	go func() {
-		line, err := bufio.NewReader(hear).ReadString('\n')
-		if err == nil && line == subject.Ready+"\n" {
+		for lines := bufio.NewReader(hear); ; {
+			line, err := lines.ReadString('\n')
+			if err != nil || line != subject.Ready+"\n" {
+				return
+			}
 			turn()
 			_, _ = io.WriteString(tell, "go on\n") // fails if the work has failed
 		}
@@ -120,6 +123,23 @@ func TestEveryWork(t *testing.T) {
 	}
 }
 
+func TestUptime(t *testing.T) {
+	for _, instruments := range []subject.Spec{{}, {Tap: subject.File}, {Tap: subject.Ring}, {Page: "127.0.0.1:0"}} {
+		s := serve(t)
+		spec := instruments
+		spec.Work, spec.URL, spec.Form, spec.Wire = subject.Uptime, s.URL(), subject.Struct, subject.JSON
+		spec.Objects, spec.Events = objects, 40
+		report, err := play(t, "leat", spec, func() {
+			for i := range spec.Events {
+				s.Change(i % 7)
+			}
+		})
+		require.NoError(t, err)
+		require.Positive(t, report.Metrics["live MB"])
+		require.Positive(t, report.Metrics["later MB"])
+	}
+}
+
 func TestEveryWorkWithoutServer(t *testing.T) {
 	for _, c := range []struct {
 		library string
@@ -191,5 +211,34 @@ func TestUnknownWork(t *testing.T) {
 	_, err = play(t, "controller-runtime", subject.Spec{Work: subject.Readers}, nil)
 	require.ErrorIs(t, err, subject.ErrUnsupported)
 	_, err = play(t, "client-go", subject.Spec{Work: subject.Stuck, Coalesce: true, Objects: 1}, nil)
+	require.ErrorIs(t, err, subject.ErrUnsupported)
+}
+
+func TestNamespaces(t *testing.T) {
+	s, err := server.NewCustom(0, 3, 2)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	spec := subject.Spec{Work: subject.Resources, Namespaces: 3, Objects: 2, Form: subject.Unstructured, URL: s.URL(), CA: s.Authority()}
+	for _, library := range []string{"leat", "client-go"} {
+		report, err := play(t, library, spec, nil)
+		require.NoError(t, err, library)
+		require.Positive(t, report.Metrics["goroutines"])
+	}
+	_, err = play(t, "controller-runtime", spec, nil)
+	require.ErrorIs(t, err, subject.ErrUnsupported)
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func TestWarm(t *testing.T) {
+	s := serve(t)
+	spec := subject.Spec{Work: subject.Warm, URL: s.URL(), Form: subject.Struct, Wire: subject.JSON, Objects: objects}
+	report, err := play(t, "leat", spec, nil)
+	require.NoError(t, err)
+	require.Greater(t, report.Metrics["list KB"], 100*report.Metrics["warm KB"])
+	require.Positive(t, report.Metrics["file MB"])
+	_, err = play(t, "client-go", spec, nil)
 	require.ErrorIs(t, err, subject.ErrUnsupported)
 }

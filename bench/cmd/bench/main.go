@@ -159,6 +159,7 @@ func (o *options) write(result *runner.Result, verdicts []report.Verdict) error 
 		for name, content := range charts {
 			files[filepath.Join(o.docs, "benchmarks", name+".svg")] = []byte(content)
 		}
+		files[filepath.Join(o.docs, "scale.md")] = []byte(report.Scale(result))
 		files[filepath.Join(o.docs, "benchmarks.md")] = []byte(report.Markdown(result, verdicts, report.ChartNames(charts)))
 	}
 	for name, content := range files {

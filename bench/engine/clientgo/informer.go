@@ -25,7 +25,7 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 // row measures the smallest memory. The environment variable KUBE_FEATURE_WatchListClient=false makes it list instead
 // of a WatchList.
 func Library() subject.Library {
-	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
+	return subject.Library{Informer: newInformer, Scoped: newScoped, Shared: newShared, Queue: newQueue, Cache: newCache}
 }
 
 func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {

@@ -28,11 +28,28 @@ var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: 
 
 // Library is leat with its defaults.
 func Library() subject.Library {
-	return subject.Library{Informer: newInformer, Controller: newController, Many: newMany, Shared: newShared, Queue: newQueue, Cache: newCache}
+	return subject.Library{Informer: newInformer, Controller: newController, Many: newMany, Scoped: newScoped, Kept: newKept, Shared: newShared, Queue: newQueue, Cache: newCache}
 }
 
 func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
-	client, err := apiclient.New(configOf(s))
+	config := configOf(s)
+	if s.Tap == "" && s.Page == "" {
+		return informerOf(config, s, h)
+	}
+	with := instrumented{address: s.Page}
+	var err error
+	if s.Tap != "" {
+		if with.tap, err = newTap(s); err != nil {
+			return nil, err
+		}
+		config.WrapTransport = with.tap.Wrap
+	}
+	with.Informer, err = informerOf(config, s, h)
+	return with, err
+}
+
+func informerOf(config apiclient.Config, s subject.Spec, h subject.Hooks) (subject.Informer, error) {
+	client, err := apiclient.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +85,7 @@ func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.
 // held is withHooks for objects that are held in another way than decoded. The handler then needs only the versions.
 func held[T api.Object](lw api.ListerWatcher[T], hold informer.Holding[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	i := inform[T]{informer.New(lw, informer.Options[T]{
-		Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep, ShareParts: s.Share, Hold: hold,
+		Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep, NoSharedParts: s.Unshared, Hold: hold,
 	})}
 	return i, i.Handle(h, s.Coalesce)
 }

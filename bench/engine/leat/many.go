@@ -6,9 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/informer"
 )
@@ -23,8 +21,7 @@ func newMany(s subject.Spec) (subject.Many, error) {
 	}
 	var all many
 	for i := range s.Resources {
-		r := api.Resource{Group: load.CustomGroup, Version: load.CustomVersion, Kind: load.CustomKind(i), Plural: load.CustomPlural(i), Namespaced: true}
-		all = append(all, informer.New(apiclient.NewTyped[*unstructured.Unstructured](client, r, ""), informer.Options[*unstructured.Unstructured]{}))
+		all = append(all, informer.New(apiclient.NewTyped[*unstructured.Unstructured](client, customOf(i), ""), informer.Options[*unstructured.Unstructured]{}))
 	}
 	return all, nil
 }

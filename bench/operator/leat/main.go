@@ -51,9 +51,8 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 		return controller.Result{}, err
 	}
 	plan := cronjob.Decide(c, owned.Items, len(theirs.Items), time.Now())
-	background := metav1.DeletePropagationBackground
 	for _, j := range plan.Delete {
-		err := r.jobs.Delete(ctx, api.KeyOf(j), metav1.DeleteOptions{PropagationPolicy: &background})
+		err := r.jobs.Delete(ctx, api.KeyOf(j), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 		if ignore(err, apierrors.IsNotFound) != nil {
 			return controller.Result{}, err
 		}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/leatproject/leat/bench/runner"
+)
+
+// agentsOfFleet is the number of node agents for which the page computes the cost.
+const agentsOfFleet = 5_000
+
+// millions is the number of objects for which the page computes memory.
+const millions = 1_000_000
+
+// Scale returns the page docs/scale.md. Its figures are those of rows, or computed from them.
+func Scale(r *runner.Result) string {
+	s := &scale{r: r}
+	s.text(scaleIntro)
+	s.growth()
+	s.text(scaleElection)
+	s.replicas()
+	s.text(scaleShards)
+	s.row("shard", "live MB", "peak MB", "list cpu s", "cpu us/event", "list MB", "watch MB")
+	s.text(scaleNamespaces)
+	s.row("scopes", "KB/collection", "RSS MB", "goroutines", "connections", "wall s")
+	s.text(scaleFleet)
+	s.row("fleet", "join cpu ms", "KB/agent", "answer KB", "change cpu ms", "list any cpu ms", "list newest cpu ms")
+	s.fleet()
+	s.text(scaleWarm)
+	s.row("warm", "list ms", "warm ms", "list cpu ms", "warm cpu ms", "list KB", "warm KB", "file MB")
+	s.slowWarm()
+	s.text(scaleLimits)
+	return s.b.String()
+}
+
+// scale is a page in progress.
+type scale struct {
+	r *runner.Result
+	b strings.Builder
+}
+
+func (s *scale) text(t string) { s.b.WriteString(t) }
+
+func (s *scale) line(format string, a ...any) { fmt.Fprintf(&s.b, format+"\n", a...) }
+
+// figure returns a measured figure.
+func (s *scale) figure(row, entrant, metric string) (float64, bool) {
+	r, ran := s.r.Row(row)
+	if !ran {
+		return 0, false
+	}
+	e, found := r.Entrant(entrant)
+	if !found {
+		return 0, false
+	}
+	return e.Median(metric)
+}
+
+// row writes some columns of a row.
+func (s *scale) row(name string, columns ...string) {
+	row, ran := s.r.Row(name)
+	if !ran {
+		s.line("The row `%s` is not measured yet.\n", name)
+		return
+	}
+	s.line("| | %s |\n|---|%s", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)))
+	for i := range row.Entrants {
+		e := &row.Entrants[i]
+		var cells []string
+		for _, c := range columns {
+			cells = append(cells, cell(e, c))
+		}
+		s.line("| %s | %s |", e.Label, strings.Join(cells, " | "))
+	}
+	s.line("")
+	if failed(row) { // the figures are those of the steps before
+		s.line("A later step of this row failed; [benchmarks.md](benchmarks.md) has the error.\n")
+	}
+	if single(row) {
+		s.line("This row has one round only, so it shows no spread. Figures of the clock may include other work of the machine.\n")
+	}
+}
+
+// failed reports whether a step of a row failed.
+func failed(row *runner.RowResult) bool {
+	return slices.ContainsFunc(row.Entrants, func(e runner.EntrantResult) bool { return e.Failure != "" })
+}
+
+// single reports whether no figure of a row has a second round.
+func single(row *runner.RowResult) bool {
+	for i := range row.Entrants {
+		for _, rounds := range row.Entrants[i].Rounds {
+			if len(rounds) > 1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// growth writes the first list and single updates of caches of several sizes.
+func (s *scale) growth() {
+	s.line("| objects | first list, s | peak memory, MB | live heap, MB | bytes an object | processor time of an update, us |\n|---:|---:|---:|---:|---:|---:|")
+	for _, size := range []string{"10,000", "100,000", "1,000,000"} {
+		label := "leat, 8 fields, JSON, " + size
+		cells := []string{size}
+		for _, c := range [][2]string{
+			{"growth", "wall s"}, {"growth", "peak MB"}, {"growth", "live MB"}, {"growth", "live B/object"}, {"changes", "cpu us/event"},
+		} {
+			if v, measured := s.figure(c[0], label, c[1]); measured {
+				cells = append(cells, number(v))
+			} else {
+				cells = append(cells, "–")
+			}
+		}
+		s.line("| %s |", strings.Join(cells, " | "))
+	}
+	s.line("")
+}
+
+// replicas computes the memory of a million pods.
+func (s *scale) replicas() {
+	s.line("| a million pods, as | GB in each replica | GB in three replicas | s of one core to list them |\n|---|---:|---:|---:|")
+	for _, label := range []string{
+		"client-go, corev1.Pod", "client-go, corev1.Pod, stripped", "leat, corev1.Pod", "leat, corev1.Pod unshared",
+		"leat, corev1.Pod packed", "leat, corev1.Pod compressed", "leat, 8 fields",
+	} {
+		live, measured := s.figure("cache", label, "live B/object")
+		cpu, _ := s.figure("cache", label, "cpu us/object")
+		if measured {
+			gb := live * millions / 1e9
+			s.line("| %s | %s | %s | %s |", label, number(gb), number(3*gb), number(cpu*millions/1e6))
+		}
+	}
+	s.line("")
+}
+
+// fleet computes the cost of a fleet from that of an agent.
+func (s *scale) fleet() {
+	const server = "etcd and kube-apiserver"
+	join, measured := s.figure("fleet", server, "join cpu ms")
+	if !measured {
+		return
+	}
+	kb, _ := s.figure("fleet", server, "KB/agent")
+	answer, _ := s.figure("fleet", server, "answer KB")
+	change, _ := s.figure("fleet", server, "change cpu ms")
+	cpu := join * agentsOfFleet / 1e3
+	if _, restarted := s.figure("fleet", server, "restart s"); !restarted {
+		s.line("The measured restart of all agents failed in this run, so the figures below are computed.\n")
+	}
+	s.line("For 5,000 agents at one kube-apiserver, computed from the cost of a join:\n\n| | |\n|---|---:|")
+	s.line("| memory of the watches and connections, MB | %s |", number(kb*agentsOfFleet/1e3))
+	s.line("| a restart of all, s of one core of the server | %s |", number(cpu))
+	s.line("| the same within five seconds: cores | %s |", number(cpu/5))
+	s.line("| the same spread over a minute (`fleet.Options.Jitter`): cores | %s |", number(cpu/60))
+	s.line("| the initial states of a restart, MB | %s |", number(answer*agentsOfFleet/1e3))
+	s.line("| one change of a pod on each node a minute: cores | %s |", number(change*agentsOfFleet/1e3/60))
+	s.line("")
+}
+
+// slowWarm names the programs that do not start faster with package warmstart.
+func (s *scale) slowWarm() {
+	row, ran := s.r.Row("warm")
+	if !ran {
+		return
+	}
+	var slow []string
+	for i := range row.Entrants {
+		e := &row.Entrants[i]
+		list, listed := e.Median("list ms")
+		if warm, started := e.Median("warm ms"); listed && started && warm >= list {
+			slow = append(slow, "\""+e.Label+"\"")
+		}
+	}
+	if len(slow) > 0 {
+		s.line("For %s, `warmstart` saves network and load of the server, and not time.\n", strings.Join(slow, " and "))
+	}
+}
