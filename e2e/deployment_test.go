@@ -169,11 +169,15 @@ func (f *fleet) kubectl(t *testing.T, args ...string) *exec.Cmd {
 }
 
 func (f *fleet) create(ctx context.Context, name, image string) error {
+	return f.createSized(ctx, name, image, fleetReplicas)
+}
+
+func (f *fleet) createSized(ctx context.Context, name, image string, replicas int) error {
 	app := labelSet{"app": name}
 	_, err := f.write(ctx, http.MethodPost, f.path(), map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "labels": labelSet{"fleet": "yes"}},
 		"spec": map[string]any{
-			"replicas": fleetReplicas, "selector": map[string]any{"matchLabels": app},
+			"replicas": replicas, "selector": map[string]any{"matchLabels": app},
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": app},
 				"spec":     map[string]any{"containers": []map[string]any{{"name": "app", "image": image}}},

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(replicaVariable); config != "" {
 		os.Exit(runReplica(config))
 	}
+	if config := os.Getenv(memberVariable); config != "" {
+		os.Exit(runMember(config))
+	}
 	os.Exit(run(m))
 }
 

@@ -58,7 +58,10 @@ type beat struct {
 }
 
 // runReplica is the main function of a replica. It returns the exit code.
-func runReplica(encoded string) int {
+func runReplica(encoded string) int { return runProcess(encoded, replicaConfig.run) }
+
+// runProcess runs until a signal, or until the test ends. It returns the exit code.
+func runProcess(encoded string, run func(replicaConfig, context.Context) error) int {
 	var c replicaConfig
 	err := json.Unmarshal([]byte(encoded), &c)
 	if err == nil {
@@ -66,7 +69,7 @@ func runReplica(encoded string) int {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(2) // the test has ended
 		}()
-		err = manager.UntilSignal(context.Background(), c.run)
+		err = manager.UntilSignal(context.Background(), func(ctx context.Context) error { return run(c, ctx) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -162,13 +165,19 @@ type replica struct {
 // startReplica starts a replica. It is killed when the test ends.
 func startReplica(t *testing.T, namespace, identity string) *replica {
 	t.Helper()
+	return startProcess(t, replicaVariable, namespace, identity)
+}
+
+// startProcess starts the test binary with a replicaConfig in a variable. It is killed when the test ends.
+func startProcess(t *testing.T, variable, namespace, identity string) *replica {
+	t.Helper()
 	config, err := json.Marshal(replicaConfig{
 		Host: server.URL(), Token: cluster.AdminToken, CA: server.CA(), Namespace: namespace, Identity: identity,
 	})
 	require.NoError(t, err)
 	r := &replica{identity: identity, stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), replicaVariable+"="+string(config))
+	cmd.Env = append(os.Environ(), variable+"="+string(config))
 	cmd.Stderr = r.stderr
 	_, err = cmd.StdinPipe() // the pipe closes with this process
 	require.NoError(t, err)

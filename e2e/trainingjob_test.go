@@ -26,6 +26,9 @@ var trainingJobs = api.Resource{
 	Group: "training.leat.example", Version: "v1", Kind: "TrainingJob", Plural: "trainingjobs", Namespaced: true,
 }
 
+// definitionFile is what a reader of the example applies.
+const definitionFile = "../examples/trainingjob/job/definition.yaml"
+
 // trainingDefinition is where the definition of TrainingJobs is.
 const trainingDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainingjobs.training.leat.example"
 
@@ -238,7 +241,7 @@ func (l *lab) undefine(t *testing.T) {
 // define creates the definition and waits until the server serves TrainingJobs.
 func (l *lab) define(t *testing.T) {
 	t.Helper()
-	out, err := l.kubectl(t, "apply", "-f", filepath.Join("..", "examples", "trainingjob", "job", "definition.yaml")).CombinedOutput()
+	out, err := l.kubectl(t, "apply", "-f", definitionFile).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, eventually(t.Context(), func() error {
 		_, err := server.Must(t.Context(), http.MethodGet, l.path(), nil)

@@ -9,9 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	logs "go.uber.org/zap/zaptest/observer"
+	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/e2e/cluster"
@@ -101,59 +103,65 @@ func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.Certifi
 	return h
 }
 
-// convertible adds the version v1alpha1 to the definition, with the conversion webhook.
+// The files of the example that a reader applies.
+const (
+	conversionFile = "../examples/trainingjob/hooks/conversion.yaml"
+	webhooksFile   = "../examples/trainingjob/hooks/webhooks.yaml"
+)
+
+// convertible serves the version v1alpha1 with the conversion webhook. The file has a Service in place of the URL.
 func (h *hookServer) convertible(t *testing.T) {
 	t.Helper()
-	answer, err := server.Must(t.Context(), http.MethodGet, trainingDefinition, nil)
+	text, err := os.ReadFile(conversionFile)
 	require.NoError(t, err)
-	var definition map[string]any
-	require.NoError(t, json.Unmarshal(answer, &definition))
-	spec := definition["spec"].(map[string]any)
-	old := maps.Clone(spec["versions"].([]any)[0].(map[string]any))
-	old["name"], old["storage"] = "v1alpha1", false
-	old["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
-	spec["versions"] = append(spec["versions"].([]any), old)
-	spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-		"conversionReviewVersions": []string{"v1"}, "clientConfig": h.clientConfig(hooks.ConvertPath),
-	}}
-	body, err := json.Marshal(definition)
+	var patch []map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &patch))
+	conversion := patch[1]["value"].(map[string]any)["webhook"].(map[string]any)
+	h.redirect(t, conversion)
+	edited := filepath.Join(t.TempDir(), "conversion.json")
+	body, err := json.Marshal(patch)
 	require.NoError(t, err)
-	_, err = server.Must(t.Context(), http.MethodPut, trainingDefinition, body)
-	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(edited, body, 0o600))
+	out, err := h.kubectl(t, "patch", "crd", job.DefinitionName, "--type=json", "--patch-file", edited).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	require.NoError(t, eventually(t.Context(), func() error {
 		_, err := server.Must(t.Context(), http.MethodGet, h.old(), nil)
 		return err
 	}))
 }
 
-func (h *hookServer) clientConfig(path string) map[string]any {
-	return map[string]any{"url": h.url + path, "caBundle": h.ca}
+// redirect makes a webhook of a file one at the URL of the test, because the API server of the test has no Services.
+func (h *hookServer) redirect(t *testing.T, webhook map[string]any) {
+	t.Helper()
+	service := webhook["clientConfig"].(map[string]any)["service"].(map[string]any)
+	require.Equal(t, "trainingjob/trainingjob", fmt.Sprint(service["namespace"], "/", service["name"]))
+	webhook["clientConfig"] = map[string]any{"url": h.url + service["path"].(string), "caBundle": h.ca}
 }
 
-// configure creates a configuration with one webhook, and deletes it with the test.
-func (h *hookServer) configure(t *testing.T, kind, path string, edit func(webhook map[string]any)) {
+// configure creates the configuration of a kind that the example has, with one change, and deletes it with the test.
+func (h *hookServer) configure(t *testing.T, kind string, edit func(webhook map[string]any)) {
 	t.Helper()
-	hook := map[string]any{
-		"name": strings.ToLower(kind) + ".training.leat.example", "clientConfig": h.clientConfig(path), "sideEffects": "None",
-		"admissionReviewVersions": []string{"v1"}, "timeoutSeconds": 10,
-		"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": h.namespace}},
-		"rules": []any{map[string]any{
-			"apiGroups": []string{trainingJobs.Group}, "apiVersions": []string{"v1"}, "resources": []string{trainingJobs.Plural},
-			"operations": []string{"CREATE", "UPDATE", "DELETE"},
-		}},
+	text, err := os.ReadFile(webhooksFile)
+	require.NoError(t, err)
+	var configuration map[string]any
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		if strings.Contains(document, "\nkind: "+kind+"WebhookConfiguration\n") {
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &configuration))
+		}
 	}
+	require.NotNil(t, configuration, kind)
+	hook := configuration["webhooks"].([]any)[0].(map[string]any)
+	h.redirect(t, hook)
+	hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": h.namespace}}
 	edit(hook)
 	collection := "/apis/admissionregistration.k8s.io/v1/" + strings.ToLower(kind) + "webhookconfigurations"
-	name := h.namespace + strings.ReplaceAll(path, "/", "-")
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration",
-		"metadata": map[string]any{"name": name}, "webhooks": []any{hook},
-	})
+	configuration["metadata"] = map[string]any{"name": h.namespace}
+	body, err := json.Marshal(configuration)
 	require.NoError(t, err)
 	_, err = server.Must(t.Context(), http.MethodPost, collection, body)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := server.Must(context.Background(), http.MethodDelete, collection+"/"+name, nil)
+		_, err := server.Must(context.Background(), http.MethodDelete, collection+"/"+h.namespace, nil)
 		require.NoError(t, err)
 	})
 }
@@ -202,6 +210,22 @@ func TestWebhooks(t *testing.T) {
 	t.Run("defaults", h.defaults)
 	t.Run("validation", h.validates)
 	t.Run("failures", h.fails)
+	t.Run("switched off", h.switchesOff)
+}
+
+// switchesOff replaces the definition with the one of the example, as its README says.
+func (h *hookServer) switchesOff(t *testing.T) {
+	out, err := h.kubectl(t, "replace", "-f", definitionFile).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, eventually(t.Context(), func() error {
+		code, _, err := server.Do(t.Context(), cluster.AdminToken, http.MethodGet, h.old("new"), nil)
+		if err == nil && code != http.StatusNotFound {
+			err = fmt.Errorf("v1alpha1 is still served: %d", code)
+		}
+		return err
+	}))
+	code, _, answer := h.send(t, http.MethodGet, h.path("new"), nil)
+	require.Equal(t, http.StatusOK, code, "%v", answer)
 }
 
 // converts writes a job in one version and reads it in the other.
@@ -234,7 +258,7 @@ func (h *hookServer) converts(t *testing.T) {
 }
 
 func (h *hookServer) defaults(t *testing.T) {
-	h.configure(t, "Mutating", hooks.MutatePath, unedited)
+	h.configure(t, "Mutating", unedited)
 	require.NoError(t, eventually(t.Context(), func() error { // until the API server has read the configuration
 		code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", trainingJob("try", training{"replicas": replicas{"worker": 1}}))
 		if code != http.StatusCreated || answer["spec"].(map[string]any)["successPolicy"] != "Leader" {
@@ -257,8 +281,8 @@ func (h *hookServer) defaults(t *testing.T) {
 }
 
 func (h *hookServer) validates(t *testing.T) {
-	h.configure(t, "Mutating", hooks.MutatePath, unedited)
-	h.configure(t, "Validating", hooks.ValidatePath, unedited)
+	h.configure(t, "Mutating", unedited)
+	h.configure(t, "Validating", unedited)
 	leaderless := trainingJob("leaderless", training{"replicas": replicas{"ps": 1}})
 	var answer map[string]any
 	require.NoError(t, eventually(t.Context(), func() (err error) {
@@ -317,7 +341,7 @@ func (h *hookServer) fails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h.logs.TakeAll()
-			h.configure(t, "Validating", hooks.ValidatePath, c.edit)
+			h.configure(t, "Validating", c.edit)
 			require.NoError(t, eventually(t.Context(), func() error {
 				code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", valid)
 				if message, _ := answer["message"].(string); !strings.Contains(message, c.message) {
@@ -334,7 +358,7 @@ func (h *hookServer) fails(t *testing.T) {
 		})
 	}
 	t.Run("a large object", func(t *testing.T) {
-		h.configure(t, "Validating", hooks.ValidatePath, unedited)
+		h.configure(t, "Validating", unedited)
 		large := trainingJob("large", training{"replicas": replicas{"worker": 1}})
 		large["metadata"] = map[string]any{"name": "large", "annotations": map[string]any{"a": strings.Repeat("x", 100<<10)}}
 		require.NoError(t, eventually(t.Context(), func() error {
@@ -353,8 +377,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 	h := startHooks(t, nil, func(l *lab) webhook.CertificateSource {
 		certificates, err := selfsigned.New(selfsigned.Options{
 			Client: client, Secret: api.Key{Namespace: l.namespace, Name: "webhooks"}, Hosts: []string{"127.0.0.1"}, Interval: time.Second,
-			Mutating: []string{l.namespace + strings.ReplaceAll(hooks.MutatePath, "/", "-")}, Validating: []string{l.namespace + strings.ReplaceAll(hooks.ValidatePath, "/", "-")},
-			CustomResources: []string{"trainingjobs.training.leat.example"},
+			Mutating: []string{l.namespace}, Validating: []string{l.namespace}, CustomResources: []string{job.DefinitionName},
 		})
 		require.NoError(t, err)
 		return certificates
@@ -362,8 +385,8 @@ func TestSelfSignedCertificates(t *testing.T) {
 	h.define(t)
 	h.convertible(t)
 	defer h.undefine(t)
-	h.configure(t, "Mutating", hooks.MutatePath, unedited)
-	h.configure(t, "Validating", hooks.ValidatePath, unedited)
+	h.configure(t, "Mutating", unedited)
+	h.configure(t, "Validating", unedited)
 	leaderless := trainingJob("leaderless", training{"tfReplicaSpecs": map[string]any{"PS": map[string]any{"template": map[string]any{}}}})
 	leaderless["apiVersion"] = "training.leat.example/v1alpha1"
 	refused := func() error {
@@ -375,7 +398,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 	}
 	require.NoError(t, eventually(t.Context(), refused), "all three webhooks are trusted")
 
-	validating := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/" + h.namespace + strings.ReplaceAll(hooks.ValidatePath, "/", "-")
+	validating := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/" + h.namespace
 	bundle := func() []byte {
 		var c struct {
 			Webhooks []struct{ ClientConfig struct{ CABundle []byte } }

@@ -23,6 +23,9 @@ const (
 	accountKey   = "service-accounts.key"
 )
 
+// advertised is the address in the endpoints of the API: one of documentation, which nobody reaches.
+const advertised = "192.0.2.1"
+
 // writeFiles writes the files that the API server reads.
 func (c *Cluster) writeFiles() error {
 	cert, key, err := c.authority.issueServing("127.0.0.1", "localhost")
@@ -62,8 +65,12 @@ func (c *Cluster) startAPIServer(ctx context.Context, flags []string) error {
 		if err := probe(ctx, c.admin, c.URL()+"/readyz"); err != nil {
 			return err
 		}
-		// A busy server creates the Service of its API after it has become ready.
-		return probe(ctx, c.admin, c.URL()+"/api/v1/namespaces/default/services/kubernetes")
+		// A busy server creates the Service of its API, and its endpoints, after it has become ready.
+		status, body, err := do(ctx, c.admin, http.MethodGet, c.URL()+"/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes", nil)
+		if err == nil && !strings.Contains(string(body), advertised) {
+			err = fmt.Errorf("the Service of the API has no endpoints: %d: %s", status, body)
+		}
+		return err
 	}
 	all := slices.Concat(c.apiServerFlags(), c.o.Flags, flags)
 	return c.launch(ctx, &c.apiServer, "kube-apiserver", apiServerLog, all, ready)
@@ -110,13 +117,14 @@ func (c *Cluster) apiServerFlags() []string {
 		"--etcd-compaction-interval=0", // only tests compact
 		"--bind-address=" + host,
 		"--secure-port=" + port,
-		"--endpoint-reconciler-type=none", // the default would refuse a loopback address
+		"--advertise-address=" + advertised, // endpoints must not have a loopback address
 		"--cert-dir=" + c.dir,
 		"--tls-cert-file=" + file(certFile),
 		"--tls-private-key-file=" + file(keyFile),
 		"--client-ca-file=" + file(caFile),
 		"--token-auth-file=" + file(tokenFile),
 		"--authorization-mode=RBAC",
+		"--allow-privileged",                                                    // as with kubeadm and envtest
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local", // that of kubeadm
 		"--service-account-jwks-uri=" + c.URL() + "/openid/v1/jwks",
 		"--service-account-key-file=" + file(accountKey),

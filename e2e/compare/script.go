@@ -41,6 +41,7 @@ type Step struct {
 	User      string // "admin", "restricted", "stranger" or "nobody"
 	Until     int    // repeat the request until the answer has this status; 0 sends it once
 	Meanwhile bool   // read the answer while the next steps run
+	Rest      bool   // repeat the request until the controllers of the server have nothing to do
 	Protobuf  bool   // Body is JSON that is sent as protobuf
 	Fill      int    // the number of letters that replace $fill
 }
@@ -207,6 +208,8 @@ func (s *Step) direct(text string) error {
 		s.Meanwhile = true
 	case "protobuf":
 		s.Protobuf = true
+	case "rest":
+		s.Rest = true
 	default:
 		err = fmt.Errorf("unknown directive @%s", name)
 	}

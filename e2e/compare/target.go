@@ -22,7 +22,7 @@ import (
 
 // The limits of one step. Watches in the scripts end after a few seconds.
 const (
-	stepLimit  = 30 * time.Second
+	stepLimit  = time.Minute
 	untilLimit = 5 * time.Second
 )
 
@@ -63,10 +63,11 @@ func (t *Target) Start() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(t.kubeconfig(), config, 0o600)
+	return os.WriteFile(t.Kubeconfig(), config, 0o600)
 }
 
-func (t *Target) kubeconfig() string { return filepath.Join(t.Folder, "kubeconfig") }
+// Kubeconfig returns the path of a kubeconfig file with the rights of an administrator.
+func (t *Target) Kubeconfig() string { return filepath.Join(t.Folder, "kubeconfig") }
 
 // Close closes the connections.
 func (t *Target) Close() { t.client.CloseIdleConnections() }
@@ -103,12 +104,16 @@ type run struct {
 	mask     *mask
 	answers  map[string]*Answer      // before masking, by the name of the step
 	begun    map[string]chan *Answer // of steps whose answer is read meanwhile
+	turns    int                     // of the garbage collector, for which rest has waited
 }
 
 // step runs a step once, or until its status is the expected one.
 func (r *run) step(ctx context.Context, s *Step) (*Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, stepLimit)
 	switch {
+	case s.Rest:
+		defer cancel()
+		return r.rest(limited, s)
 	case s.Meanwhile:
 		return r.begin(limited, cancel, s)
 	case s.Args != nil:
@@ -264,7 +269,7 @@ func (r *run) expand(s *Step, text string) string {
 // resources of another scenario.
 func (r *run) kubectl(ctx context.Context, s *Step) (*Answer, error) {
 	home := filepath.Join(r.Folder, r.scenario.Namespace())
-	args := []string{"--kubeconfig", r.kubeconfig(), "--cache-dir", filepath.Join(home, "cache"), "-n", r.scenario.Namespace()}
+	args := []string{"--kubeconfig", r.Kubeconfig(), "--cache-dir", filepath.Join(home, "cache"), "-n", r.scenario.Namespace()}
 	for _, arg := range s.Args {
 		args = append(args, r.expand(s, arg))
 	}

@@ -2,6 +2,8 @@ package suites_test
 
 import (
 	"bytes"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/leatproject/leat/e2e/conformance/suites"
@@ -25,11 +27,50 @@ func withLeatCache(_ string, source []byte) []byte {
 	if !bytes.Contains(source, []byte("\npackage cache_test\n")) {
 		return nil
 	}
-	const theirs = "\t\"sigs.k8s.io/controller-runtime/pkg/cache\"\n"
-	if !bytes.Contains(source, []byte("cache.New")) {
+	return replaceNew(source)
+}
+
+// replaceNew makes each use of cache.New one of leatcache.New.
+func replaceNew(source []byte) []byte {
+	if !newCache.Match(source) {
 		return source
 	}
-	source = bytes.ReplaceAll(source, []byte("cache.New("), []byte("leatcache.New("))
-	source = bytes.ReplaceAll(source, []byte("(cache.New,"), []byte("(leatcache.New,"))
-	return bytes.Replace(source, []byte(theirs), []byte(theirs+"\tleatcache \"github.com/leatproject/leat/adapter/controllerruntime\"\n"), 1)
+	source = newCache.ReplaceAll(source, []byte("leatcache.New"))
+	return theirs.ReplaceAll(source, []byte("$0\n\tleatcache \"github.com/leatproject/leat/adapter/controllerruntime\""))
 }
+
+// TestOnLeatCache runs the suites of controller-runtime's other packages with leat's cache: clusters and managers have
+// it as their default, and each cache.New of a test becomes leatcache.New.
+func TestOnLeatCache(t *testing.T) {
+	for _, s := range []suites.Suite{
+		{Package: "builder", Runner: "TestBuilder"},
+		{Package: "client", Runner: "TestClient", Failures: "testdata/client.txt"},
+		{Package: "cluster", Runner: "TestSource"},
+		{Package: "controller", Runner: "TestSource"},
+		{Package: "handler", Runner: "TestEventhandler"},
+		{Package: "internal/controller", Runner: "TestSource"},
+		{Package: "internal/recorder", Runner: "TestRecorder"},
+		{Package: "manager", Runner: "TestSource"},
+		{Package: "metrics/filters", Runner: "TestSource", Failures: "testdata/leatcache-metrics-filters.txt"},
+		{Package: "source", Runner: "TestSource", Failures: "testdata/leatcache-source.txt", Everywhere: true},
+		{Package: "webhook", Runner: "TestSource"},
+	} {
+		t.Run(s.Package, func(t *testing.T) {
+			s.Package, s.EditModule = "sigs.k8s.io/controller-runtime/pkg/"+s.Package, useLeatCache
+			s.Run(t)
+		})
+	}
+}
+
+// useLeatCache leaves pkg/cache as it is, because leatcache imports it.
+func useLeatCache(name string, source []byte) []byte {
+	if strings.HasPrefix(name, "pkg/cache/") {
+		return source
+	}
+	return replaceNew(source)
+}
+
+var (
+	newCache = regexp.MustCompile(`\bcache\.New\b`)
+	theirs   = regexp.MustCompile(`(?m)^\t"sigs.k8s.io/controller-runtime/pkg/cache"$`)
+)

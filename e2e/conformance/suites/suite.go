@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +36,10 @@ type Suite struct {
 	// there.
 	Edit func(name string, source []byte) []byte
 	Into string
+	// EditModule returns a Go file of the module as it is to be compiled; name is its path in the module. Nil means
+	// that the module stays as it is. Otherwise the whole module is compiled in a temporary folder, because the go
+	// command refuses an overlay of the module cache.
+	EditModule func(name string, source []byte) []byte
 
 	// Failures is a file with the names of the specs and tests that fail, each below a comment with the reason.
 	Failures string
@@ -119,7 +124,7 @@ func readFailures(text string) map[string]bool {
 
 // compile returns the path of the test binary, and the folder in which it runs.
 func (s Suite) compile(ctx context.Context, scratch string) (binary, folder string, err error) {
-	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,TestGoFiles,XTestGoFiles", s.Package)
+	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,TestGoFiles,XTestGoFiles,Module", s.Package)
 	text, err := list.Output()
 	if err != nil {
 		return "", "", fmt.Errorf("suites: go list %s: %w", s.Package, withOutput(err))
@@ -127,15 +132,25 @@ func (s Suite) compile(ctx context.Context, scratch string) (binary, folder stri
 	var sources struct {
 		Dir                       string
 		TestGoFiles, XTestGoFiles []string
+		Module                    struct{ Path, Dir string }
 	}
 	if err := json.Unmarshal(text, &sources); err != nil {
 		return "", "", fmt.Errorf("suites: go list %s: %w", s.Package, err)
 	}
 	binary = filepath.Join(scratch, "suite.test")
 	args := []string{"test", "-c", "-vet=off", "-o", binary}
-	if s.Edit == nil {
+	switch {
+	case s.EditModule != nil:
+		edited := filepath.Join(scratch, "module")
+		modfile, err := s.editModule(ctx, sources.Module.Path, sources.Module.Dir, edited, scratch)
+		if err != nil {
+			return "", "", err
+		}
+		args = append(args, "-modfile="+modfile, s.Package)
+		sources.Dir = filepath.Join(edited, strings.TrimPrefix(sources.Dir, sources.Module.Dir))
+	case s.Edit == nil:
 		args = append(args, s.Package)
-	} else {
+	default:
 		overlay, err := s.overlay(sources.Dir, append(sources.TestGoFiles, sources.XTestGoFiles...), scratch)
 		if err != nil {
 			return "", "", err
@@ -146,6 +161,53 @@ func (s Suite) compile(ctx context.Context, scratch string) (binary, folder stri
 		return "", "", fmt.Errorf("suites: compile %s: %w\n%s", s.Package, err, text)
 	}
 	return binary, sources.Dir, nil
+}
+
+// editModule writes the module in the folder from into the folder to, edited, and returns a go.mod file that uses it.
+// The module gets the requirements and replacements of the main module.
+func (s Suite) editModule(ctx context.Context, path, from, to, scratch string) (modfile string, err error) {
+	err = filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below := strings.TrimPrefix(name, from)
+		target := filepath.Join(to, below)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, ".go") {
+			source = s.EditModule(filepath.ToSlash(strings.TrimPrefix(below, string(filepath.Separator))), source)
+		}
+		return os.WriteFile(target, source, 0o600)
+	})
+	if err != nil {
+		return "", fmt.Errorf("suites: edit %s: %w", path, err)
+	}
+	main, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("suites: go list -m: %w", withOutput(err))
+	}
+	folder := strings.TrimSpace(string(main))
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil {
+			return "", fmt.Errorf("suites: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(scratch, file), text, 0o600); err != nil {
+			return "", fmt.Errorf("suites: %w", err)
+		}
+	}
+	// The folders of other replacements are relative to the main module even in a file of another folder.
+	modfile = filepath.Join(scratch, "go.mod")
+	edit := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+path+"="+to, modfile)
+	if text, err := edit.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("suites: go mod edit: %w\n%s", err, text)
+	}
+	return modfile, nil
 }
 
 // overlay writes the edited files into scratch, and returns the file that tells the go command of them.
