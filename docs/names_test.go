@@ -95,8 +95,11 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 // existing turns a folder into a file of it.
 func existing(path string) string {
-	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return filepath.Join(path, entries[0].Name())
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if !e.IsDir() {
+			return filepath.Join(path, e.Name())
+		}
 	}
 	return path
 }

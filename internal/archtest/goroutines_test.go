@@ -14,6 +14,9 @@ import (
 var goroutines = map[string]string{
 	"apiclient/exec Plugin.knownOrJoin":   "run of a credential plugin (`apiclient/exec`)",
 	"apiclient/kubeconfig until":          "`kubeconfig.Load`",
+	"clusters Set.begin":                  "cluster of a `clusters.Set`",
+	"clusters member.live":                "cluster of a `clusters.Set`",
+	"clusters source.Run":                 "source of `clusters`",
 	"controller Controller.begin":         "source",
 	"controller Controller.startWorker":   "worker",
 	"expectations SlowStart":              "`expectations.SlowStart`",
@@ -25,11 +28,13 @@ var goroutines = map[string]string{
 	"manager Manager.begin":               "runnable of a `Manager`",
 	"manager UntilSignal":                 "`UntilSignal`",
 	"scopes Set.begin":                    "scope of a `scopes.Set`",
+	"shard source.Run":                    "`Kind.Source` of `shard`",
 	"testkit Kit.Start":                   "`testkit`, `testkit/simulation`",
 	"testkit Run":                         "`testkit`, `testkit/simulation`",
 	"testkit/simulation Simulation.start": "`testkit`, `testkit/simulation`",
 	"testserver controlPlane.RoundTrip":   "`testserver`",
 	"testserver/internal/wire upgrade":    "`testserver`",
+	"warmstart decodeParts":               "list from a file of `warmstart`",
 	"webhook Server.Run":                  "`Server.Run` of `webhook`",
 }
 
