@@ -40,7 +40,7 @@ test-cluster: ## the tests of the typed server, and of the adapter that is teste
 	$(GO) test -C adapter/controllerruntime $(RACE) ./...
 
 page-test: ## the live page in a Chromium (half a minute; needs chromium, or its path in CHROMIUM)
-	$(GO) test -C livepage/browsertest -count=1 .
+	$(GO) test -C livepage/browsertest -count=1 -parallel 4 .
 
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores. The
 # race detector leaves out the comparison, which contains Kubernetes.
@@ -57,7 +57,7 @@ conformance-all: $(SERVERS) ## the same, with Helm and controller-runtime's own 
 soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless heap, goroutines and descriptors are flat
 	$(GO) run -race ./internal/soak -time $(SOAKTIME) $(SOAKFLAGS)
 
-bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about a quarter of an hour; Linux, nothing else running)
+bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about half an hour; Linux, nothing else running)
 	$(GO) -C bench run ./cmd/bench -docs ../docs
 
 bench-quick: ## the core of that in a few minutes; fails when a target that any machine can check is missed
