@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/shard"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/workqueue"
@@ -85,6 +86,7 @@ type answer struct {
 		}
 	}
 	Electors  []electorAnswer
+	Shards    []shardAnswer
 	Informers []struct {
 		Name, Phase, Version, Error string
 		Running, Synced, Failing    bool
@@ -121,6 +123,14 @@ type electorAnswer struct {
 	Name                    string
 	Leads                   bool
 	Lease, Leader, Identity string
+}
+
+type shardAnswer struct {
+	Name, Identity, Text string
+	Member, Failing      bool
+	Members, Ranges      int
+	Held, Waiting        float64
+	WaitingSince         int64
 }
 
 type histogram struct {
@@ -430,6 +440,41 @@ func TestElectors(t *testing.T) {
 		require.True(t, a.Leader.Leads)
 		require.Equal(t, "second", a.Leader.Leader)
 		require.Equal(t, []electorAnswer{{Name: "elector 1"}, {Name: "elector 2", Leads: true}}, look(t, p, false).Electors)
+	})
+}
+
+// TestShards has a member that waits for a range in which another one works.
+func TestShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		var first *shard.Member
+		for _, name := range []string{"first", "second"} {
+			m, err := shard.New(w.client, shard.Options{Namespace: "default", Group: "mill", Identity: name})
+			require.NoError(t, err)
+			start(t, m.Run)
+			<-time.After(10 * time.Second)
+			if first == nil {
+				first = m
+				_, end, ok := first.Begin(t.Context(), 1<<63)
+				require.True(t, ok)
+				t.Cleanup(end)
+				continue
+			}
+			register(t, p, m.Name(), m)
+		}
+		now := time.Now()
+		a := look(t, p, true).Shards
+		require.Len(t, a, 1)
+		require.InDelta(t, now.Add(-10*time.Second).UnixMilli(), a[0].WaitingSince, 100)
+		a[0].WaitingSince = 0
+		require.Equal(t, shardAnswer{
+			Name: "shard-mill", Identity: "second", Member: true, Members: 2, Waiting: 0.5,
+			Text: "second holds 0 ranges (0.0 % of the hashes); the group mill has 2 members; " +
+				"waits for 1 range (50.0 % of the hashes), because first has not released them",
+		}, a[0])
+		bare := look(t, p, false).Shards[0]
+		require.Equal(t, "shard 1", bare.Name)
+		require.Empty(t, bare.Text+bare.Identity)
 	})
 }
 

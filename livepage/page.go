@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/sameorigin"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/shard"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -45,6 +46,7 @@ type Page struct {
 	controllers []*shownController
 	queues      []shown[queue]
 	electors    []shown[elector]
+	shards      []shown[sharded]
 	gates       []shown[gate]
 	actions     []*Action
 	held        func() []Held // what the program holds back; nil if nothing
@@ -91,7 +93,8 @@ type (
 		Identity() string
 		Lease() api.Key
 	}
-	gate interface{ Stats() cachedclient.GateStats }
+	gate    interface{ Stats() cachedclient.GateStats }
+	sharded interface{ Status() shard.Status }
 )
 
 // New returns a page that shows nothing yet. The error says which of the allowed hosts is invalid.
@@ -109,10 +112,11 @@ func New(o Options) (*Page, error) {
 	return p, nil
 }
 
-// Register shows a controller, an informer, a factory with all its informers, a workqueue, an elector, a gate or a
-// manager, until remove is called. A value of another type is not shown, and that is no error. A name that is taken
-// gets a number. An informer is shown under the name in its Status, a controller and a queue under their own names, and
-// anything else under the given name. The error is always nil; it is part of MetricsRegistry of package manager.
+// Register shows a controller, an informer, a factory with all its informers, a workqueue, an elector, a gate, a member
+// of a shard group or a manager, until remove is called. A value of another type is not shown, and that is no error. A
+// name that is taken gets a number. An informer is shown under the name in its Status, a controller and a queue under
+// their own names, and anything else under the given name. The error is always nil; it is part of MetricsRegistry of
+// package manager.
 func (p *Page) Register(name string, r any) (remove func(), err error) {
 	switch r := r.(type) {
 	case managed:
@@ -129,6 +133,8 @@ func (p *Page) Register(name string, r any) (remove func(), err error) {
 		return show(p, &p.queues, r.Name(), queue(r)), nil
 	case elector:
 		return show(p, &p.electors, name, elector(r)), nil
+	case sharded:
+		return show(p, &p.shards, name, sharded(r)), nil
 	case gate:
 		return show(p, &p.gates, name, gate(r)), nil
 	}

@@ -35,6 +35,7 @@ type state struct {
 	Goroutines  uint64            `json:"goroutines"`
 	Leader      *leaderState      `json:"leader,omitempty"`
 	Electors    []electorState    `json:"electors"`
+	Shards      []shardState      `json:"shards"`
 	Held        []heldState       `json:"held"` // with debug
 	Health      []healthState     `json:"health"`
 	Informers   []informerState   `json:"informers"`
@@ -60,6 +61,28 @@ type electorState struct {
 	Lease    string `json:"lease,omitempty"`
 	Leader   string `json:"leader,omitempty"` // at the last request; empty if the lease was free
 	Identity string `json:"identity,omitempty"`
+}
+
+// shardState is this replica in a group that divides the objects. Held, Target, Waiting and Releasing are parts of all
+// hashes. The name of the group, the identity and the text are there with debug.
+type shardState struct {
+	Name           string  `json:"name"`
+	Member         bool    `json:"member"`
+	Failing        bool    `json:"failing"`
+	Members        int     `json:"members"`
+	Ranges         int     `json:"ranges"`
+	Held           float64 `json:"held"`
+	Target         float64 `json:"target"`
+	Waiting        float64 `json:"waiting"`
+	WaitingSince   int64   `json:"waitingSince"`
+	Releasing      float64 `json:"releasing"`
+	ReleasingSince int64   `json:"releasingSince"`
+	Renewed        int64   `json:"renewed"`
+	Work           int     `json:"work"`
+	Moves          int64   `json:"moves"` // of ranges to this replica and from it
+	Lost           int64   `json:"lost"`
+	Identity       string  `json:"identity,omitempty"`
+	Text           string  `json:"text,omitempty"`
 }
 
 // healthState is the answer of one set of checks.
@@ -150,6 +173,7 @@ type members struct {
 	controllers []*shownController
 	queues      []shown[queue]
 	electors    []shown[elector]
+	shards      []shown[sharded]
 	gates       []shown[gate]
 	lab         bool
 	held        func() []Held
@@ -163,7 +187,7 @@ func (p *Page) look() members {
 	p.viewer.look()
 	return members{
 		p.managed, slices.Clone(p.informers), slices.Clone(p.controllers),
-		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.gates), len(p.actions) > 0, p.held,
+		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.shards), slices.Clone(p.gates), len(p.actions) > 0, p.held,
 	}
 }
 
@@ -172,7 +196,7 @@ func (p *Page) state(r *http.Request, debug bool) state {
 	m := p.look()
 	s := state{
 		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug, Lab: m.lab && debug,
-		Leader: m.leader(debug), Health: p.health(r, m, debug), Electors: m.campaigns(debug), Held: []heldState{},
+		Leader: m.leader(debug), Health: p.health(r, m, debug), Electors: m.campaigns(debug), Shards: []shardState{}, Held: []heldState{},
 		Informers: []informerState{}, Controllers: []controllerState{}, Queues: []queueState{}, Gates: []gateState{},
 	}
 	s.Heap, s.Goroutines = process()
@@ -184,6 +208,9 @@ func (p *Page) state(r *http.Request, debug bool) state {
 	}
 	for _, c := range m.controllers {
 		s.Controllers = append(s.Controllers, c.state(r, debug))
+	}
+	for n, member := range m.shards {
+		s.Shards = append(s.Shards, shardStateOf(member, n, debug))
 	}
 	for _, q := range m.queues {
 		s.Queues = append(s.Queues, queueState{q.name, q.part.Stats()})
@@ -223,6 +250,20 @@ func (m members) campaigns(debug bool) []electorState {
 		all = append(all, s)
 	}
 	return all
+}
+
+func shardStateOf(m shown[sharded], n int, debug bool) shardState {
+	now := m.part.Status()
+	s := shardState{
+		Name: fmt.Sprintf("shard %d", n+1), Member: now.Lease != "", Failing: now.Err != nil, Members: len(now.Members), Ranges: len(now.Held),
+		Held: now.Held.Share(), Target: now.Target.Share(), Waiting: now.Target.Minus(now.Held).Share(), WaitingSince: millis(now.WaitingSince),
+		Releasing: now.Releasing.Share(), ReleasingSince: millis(now.ReleasingSince), Renewed: millis(now.Renewed),
+		Work: now.Work, Moves: now.Acquired + now.Released, Lost: now.Lost,
+	}
+	if debug {
+		s.Name, s.Identity, s.Text = m.name, now.Identity, now.String()
+	}
+	return s
 }
 
 // checkEvery is how often the page runs the checks of a manager at most. Checks are code of the user, which a probe

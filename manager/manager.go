@@ -227,8 +227,8 @@ func (m *Manager) admit(r *RunnableRegistration, unregister func(), ok bool) boo
 	return true
 }
 
-// equip gives a runnable the logger of the manager, and adds it to the metrics and to the page. The returned function
-// removes it from both. The caller does not hold the lock.
+// equip gives a runnable the logger of the manager, and adds it to the metrics, to the page and to the readiness
+// checks. The returned function removes it from them. The caller does not hold the lock.
 func (m *Manager) equip(name string, r any) (remove func(), err error) {
 	if user, ok := r.(LoggerUser); ok && m.o.Logger != nil {
 		user.UseLogger(m.o.Logger)
@@ -242,9 +242,21 @@ func (m *Manager) equip(name string, r any) (remove func(), err error) {
 		shown()
 		return nil, err
 	}
-	return func() {
+	unshow := func() {
 		measured()
 		shown()
+	}
+	ready, ok := r.(ReadyRunnable)
+	if !ok {
+		return unshow, nil
+	}
+	if err := m.readyz.Add(name, ready.Ready); err != nil {
+		unshow()
+		return nil, err
+	}
+	return func() {
+		m.readyz.Remove(name)
+		unshow()
 	}, nil
 }
 

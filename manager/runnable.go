@@ -21,12 +21,13 @@ import (
 //	Named             Name          uses the name in logs and errors           Controller, Servers
 //	SyncNotifier      Synced        starts the next group after that           Controller, Factory, Informer, Servers
 //	SyncExplainer     NotSynced     adds the reason to errors and to /readyz   Controller
+//	ReadyRunnable     Ready         adds the check to /readyz                  Member of shard
 //	ServerRunnable    Addr          runs it in Servers                         Server, also of webhook
 //	InformerRunnable  Status        runs it in Caches; reports its errors      Informer
 //	FactoryRunnable   Status        runs it in Caches; reports its errors      Factory
 //	WarmUpRunnable    RunHeld       runs it in WarmUp                          Controller
 //	DeadlineRunnable  EndBy         tells it when Run has to return            Recorder
-//	Debuggable        DebugHandler  serves /debug/controllers/ and /debug/why/ Controller
+//	Debuggable        DebugHandler  serves /debug/controllers/ and /debug/why/ Controller, Member of shard
 //	OptionsReporter   Options       serves /debug/options                      Controller
 //	LoggerUser        UseLogger     hands on Options.Logger                    all of these but Server
 //
@@ -65,6 +66,12 @@ type SyncExplainer interface {
 	// NotSynced returns the reason why the runnable is not synced, or nil if it is synced or the reason is unknown. The
 	// manager calls it on any goroutine; it must not block.
 	NotSynced() error
+}
+
+// ReadyRunnable is a runnable with a readiness check.
+type ReadyRunnable interface {
+	// Ready is a Check of /readyz, under the name of the runnable, from Add until the runnable ends.
+	Ready(ctx context.Context) error
 }
 
 // ServerRunnable is a runnable that serves requests. Its default group is Servers.

@@ -131,7 +131,7 @@ func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 	for _, h := range byName(now.Handlers) {
 		f.pending.send(to, float64(h.Pending), s.name, h.Name)
 		f.handlerPanic.send(to, float64(h.Panics), s.name, h.Name)
-		f.handlerStuck.send(to, stuckFor(h).Seconds(), s.name, h.Name)
+		f.handlerStuck.send(to, passed(h.StuckSince), s.name, h.Name)
 	}
 }
 
@@ -147,14 +147,6 @@ const maxHandlers = 25
 // otherHandlers is the label of all further handlers.
 const otherHandlers = "others"
 
-// stuckFor returns how long a call that is stuck has taken, or 0.
-func stuckFor(h informer.HandlerStatus) time.Duration {
-	if h.StuckSince.IsZero() {
-		return 0
-	}
-	return max(time.Since(h.StuckSince), 0)
-}
-
 // byName adds up the handlers that have the same name, and the handlers beyond maxHandlers. Of their stuck calls, the
 // one that began first counts.
 func byName(all []informer.HandlerStatus) []informer.HandlerStatus {
@@ -166,7 +158,7 @@ func byName(all []informer.HandlerStatus) []informer.HandlerStatus {
 		}
 		sum := sums[h.Name]
 		h.Pending, h.Panics = h.Pending+sum.Pending, h.Panics+sum.Panics
-		if stuckFor(sum) > stuckFor(h) {
+		if passed(sum.StuckSince) > passed(h.StuckSince) {
 			h.StuckSince = sum.StuckSince
 		}
 		sums[h.Name] = h

@@ -39,6 +39,7 @@ func TestRemove(t *testing.T) {
 		func() *metrics.CollectorRegistration { return shown(t)(m.Elector("lock", elector(false))) },
 		func() *metrics.CollectorRegistration { return shown(t)(m.Recorder("a", recorderStats{})) },
 		func() *metrics.CollectorRegistration { return shown(t)(m.Gate("a", gateStats{})) },
+		func() *metrics.CollectorRegistration { return shown(t)(m.Shard(shardStatus{Group: "a"})) },
 	}
 	var all []*metrics.CollectorRegistration
 	for _, f := range join {

@@ -14,8 +14,8 @@ import (
 // ErrNameTaken reports that another member of the same kind has the name; both would write the same series.
 var ErrNameTaken = errors.New("metrics: the name is taken")
 
-// Metrics shows Prometheus the state of controllers, queues, informers, clients, electors and recorders. It reads
-// nearly everything at a scrape. Only histograms need a call between scrapes. It replaces the metrics.Registry of
+// Metrics shows Prometheus the state of controllers, queues, informers, clients, electors, recorders and shards. It
+// reads nearly everything at a scrape. Only histograms need a call between scrapes. It replaces the metrics.Registry of
 // controller-runtime, which is global to the process.
 type Metrics struct {
 	families catalog
@@ -27,6 +27,7 @@ type Metrics struct {
 	elections   electionFamilies
 	recorders   recorderFamilies
 	gates       gateFamilies
+	shards      shardFamilies
 	webhooks    webhookFamilies
 
 	mu      sync.Mutex // guards the field below
@@ -61,6 +62,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	m.elections = newElectionFamilies(&m.families)
 	m.recorders = newRecorderFamilies(&m.families)
 	m.gates = newGateFamilies(&m.families)
+	m.shards = newShardFamilies(&m.families)
 	m.webhooks = newWebhookFamilies(&m.families)
 	if err := r.Register(collector{m}); err != nil {
 		return nil, fmt.Errorf("metrics: register: %w", err)

@@ -26,19 +26,23 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/workqueue"
 )
 
-// elector, gateStats and recorderStats are constant values.
+// elector, gateStats, recorderStats and shardStatus are constant values.
 type (
 	elector       bool
 	gateStats     cachedclient.GateStats
 	recorderStats recorder.Stats
+	shardStatus   shard.Status
 )
 
 func (e elector) Leading() bool                   { return bool(e) }
 func (s gateStats) Stats() cachedclient.GateStats { return cachedclient.GateStats(s) }
 func (s recorderStats) Stats() recorder.Stats     { return recorder.Stats(s) }
+func (s shardStatus) Status() shard.Status        { return shard.Status(s) }
 
 // TestAControllerAtWork compares every series of a small cluster with what happened in it.
 func TestAControllerAtWork(t *testing.T) {
@@ -64,6 +68,12 @@ func TestAControllerAtWork(t *testing.T) {
 		shown(t)(m.Elector("mill-lock", elector(true)))
 		shown(t)(m.Recorder("mill", recorderStats{Recorded: 6, Dropped: 1, Spam: 2, Written: 3, Failed: 4, Waiting: 5}))
 		shown(t)(m.Gate("mill", gateStats{Keys: 1, Waits: 2, TimedOut: 3}))
+		half, quarter := hashrange.NewSet(hashrange.Range{To: 1 << 63}), hashrange.NewSet(hashrange.Range{To: 1 << 62})
+		shown(t)(m.Shard(shardStatus{
+			Group: "mill", Lease: "mill-0", Renewed: time.Now(), Members: make([]shard.MemberStatus, 2), Work: 3,
+			Target: half, Held: quarter, Releasing: quarter, WaitingSince: time.Now(), ReleasingSince: time.Now().Add(time.Second),
+			Acquired: 4, Released: 5, Lost: 6, Err: io.ErrUnexpectedEOF,
+		}))
 		m.SlowPath("mill-lock")()
 		m.OnRequest(apiclient.Request{
 			Verb: "get", Method: "GET", Host: "server", Attempt: 2, Code: 200, Sent: 100, Received: 1000,

@@ -16,11 +16,12 @@ type factory interface {
 	ObserveInformers(f func(informer.Any)) (stop func())
 }
 
-// Register shows a controller, an informer, a factory with all its informers, a recorder, an elector or a gate, until
-// remove is called. A value of another type has no metrics. A value that is shown already stays as it is; remove then
-// does nothing. An informer is shown under the name in its Status, a controller, a recorder and an elector under their
-// own names, and anything else under the given name. An informer gets a number if its name is taken; for others the
-// error is ErrNameTaken. Register implements MetricsRegistry of package manager.
+// Register shows a controller, an informer, a factory with all its informers, a recorder, an elector, a gate or a
+// member of a shard group, until remove is called. A value of another type has no metrics. A value that is shown
+// already stays as it is; remove then does nothing. An informer is shown under the name in its Status, a member under
+// its group, a controller, a recorder and an elector under their own names, and anything else under the given name. An
+// informer gets a number if its name is taken; for others the error is ErrNameTaken. Register implements
+// MetricsRegistry of package manager.
 func (m *Metrics) Register(name string, r any) (remove func(), err error) {
 	if f, ok := r.(factory); ok {
 		return m.factory(f), nil
@@ -46,6 +47,8 @@ func (m *Metrics) Register(name string, r any) (remove func(), err error) {
 		added, err = m.Elector(name, r)
 	case Gate:
 		added, err = m.Gate(name, r)
+	case Shard:
+		added, err = m.Shard(r)
 	}
 	if added == nil {
 		return func() {}, err

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -17,6 +18,9 @@ import (
 // ErrRules matches the error in Status.Err while a member of the group has other rules: another Options.Field, or
 // another version of leat that divides in another way. The error names it.
 var ErrRules = errors.New("shard: the group has members with other rules")
+
+// errNotJoined is the error of Ready if no request has failed yet.
+var errNotJoined = errors.New("shard: this replica has not joined the group yet")
 
 // errRunTwice is the error of a second call of Run.
 var errRunTwice = errors.New("shard: Run was called before; a Member runs once")
@@ -68,12 +72,12 @@ func New(c *apiclient.Client, o Options) (*Member, error) {
 	return &Member{
 		o: o, leases: apiclient.NewTyped[*coordinationv1.Lease](c, leases, o.Namespace),
 		log: cmp.Or(o.Logger, zap.NewNop()), joined: make(chan struct{}), wake: make(chan struct{}, 1),
-		seen: observations{}, works: map[*work]struct{}{}, status: Status{Identity: o.Identity},
+		seen: observations{}, works: map[*work]struct{}{}, status: Status{Group: o.Group, Identity: o.Identity},
 	}, nil
 }
 
-// Name returns the name of the group, for a manager.
-func (m *Member) Name() string { return "shard " + m.o.Group }
+// Name returns "shard-" and the name of the group, for a manager.
+func (m *Member) Name() string { return "shard-" + m.o.Group }
 
 // UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. It must be called before
 // Run.
@@ -96,6 +100,20 @@ func (m *Member) NotSynced() error {
 		return nil
 	}
 	return m.Status().Err
+}
+
+// Ready is a check for /readyz, which a manager adds by itself. It fails until this replica has joined the group for
+// the first time. It passes if members with other rules keep the replica out, because a rolling update ends these
+// members only when the new replicas are ready.
+func (m *Member) Ready(context.Context) error {
+	err := m.NotSynced()
+	switch {
+	case runstate.IsClosed(m.joined), errors.Is(err, ErrRules):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errNotJoined
 }
 
 // Follow adds a follower, before Run or while it runs. Run calls it. The returned function removes it; a call may still
@@ -148,6 +166,7 @@ func (m *Member) lose() {
 	}
 	m.tenure.lost, m.admitted = true, nil
 	m.status.Lost++
+	since(&m.status.ReleasingSince, !m.held.Empty())
 	for w := range m.works {
 		w.cancel(ErrLost)
 	}
@@ -195,7 +214,7 @@ func (m *Member) apply(v view) (p plan, changed bool) {
 	m.status.Acquired += countNew(m.held, p.held)
 	m.status.Released += countNew(p.held, m.held)
 	m.held, m.admitted = p.held, p.admitted
-	m.status.note(v, p)
+	m.status.note(v, p, !m.held.Equal(m.admitted))
 	return p, changed
 }
 

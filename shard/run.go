@@ -367,6 +367,7 @@ func (m *Member) leave() {
 	m.lease, m.name, m.published, m.pending = nil, "", publication{}, nil
 	m.mu.Lock()
 	m.tenure, m.held, m.admitted = nil, nil, nil
+	m.status.WaitingSince, m.status.ReleasingSince = time.Time{}, time.Time{}
 	m.timer.Stop()
 	m.mu.Unlock()
 	m.tell()

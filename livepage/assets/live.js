@@ -71,6 +71,9 @@ export class Live {
     const electors = el("div", { className: "cards" });
     this.electorPanel = el("section", { "aria-labelledby": "electors-title" }, el("h2", { id: "electors-title" }, "Leader election"), electors);
     this.electors = new Rows(electors, (e) => e.name, (e) => new ElectorCard(e));
+    const shards = el("div", { className: "cards" });
+    this.shardPanel = el("section", { "aria-labelledby": "shards-title" }, el("h2", { id: "shards-title" }, "Shards"), shards);
+    this.shards = new Rows(shards, (m) => m.name, (m) => new ShardCard(m));
     const controllers = el("div", { className: "cards" });
     this.controllerPanel = el("section", { "aria-labelledby": "controllers-title" },
       el("h2", { id: "controllers-title" }, "Controllers"), controllers);
@@ -81,7 +84,7 @@ export class Live {
     this.queuePanel = el("section", { "aria-labelledby": "queues-title" }, el("h2", { id: "queues-title" }, "Other queues and gates"), queues);
     this.queues = new Rows(queues, (q) => q.kind + q.name, (q) => new QueueCard(q));
     root.append(el("h1", { className: "visually-hidden" }, "Live"), this.pipeline.node, this.charts, this.empty,
-      this.informerPanel, this.controllerPanel, this.electorPanel, this.queuePanel);
+      this.informerPanel, this.controllerPanel, this.electorPanel, this.shardPanel, this.queuePanel);
   }
 
   update(s) {
@@ -101,11 +104,13 @@ export class Live {
     show(this.informerPanel, s.informers.length > 0);
     show(this.controllerPanel, s.controllers.length > 0);
     show(this.electorPanel, s.electors.length > 0);
+    show(this.shardPanel, s.shards.length > 0);
     show(this.queuePanel, s.queues.length + s.gates.length > 0);
     show(this.empty, s.informers.length + s.controllers.length + s.queues.length === 0);
     this.informers.update(this.moreInformers.of(informers), s);
     this.controllers.update(this.moreControllers.of(s.controllers.filter(match)), s);
     this.electors.update(s.electors);
+    this.shards.update(s.shards, s);
     this.queues.update([...s.queues.map((q) => ({ ...q, kind: "queue" })), ...s.gates.map((g) => ({ ...g, kind: "gate" }))], s);
   }
 
@@ -400,6 +405,32 @@ class ElectorCard {
     text(this.title, e.identity || e.name);
     text(this.lease, e.lease ? `lease ${e.lease}` : "");
     text(this.state, e.leads ? "leads" : e.leader ? (e.leader === e.identity ? "has lost the lease" : `waits for the lease of ${e.leader}`) : "does not lead");
+  }
+}
+
+class ShardCard {
+  constructor(m) {
+    this.dot = dot();
+    this.state = el("span", { className: "muted" });
+    this.figures = ["of all hashes", "ranges", "members", "in work", "moves"].map(figure);
+    this.text = el("p", { className: "muted" });
+    this.node = el("article", { className: "panel card" }, el("header", {}, el("h3", {}, this.dot, m.name), this.state),
+      el("div", { className: "stats" }, ...this.figures.map((f) => f.node)), this.text);
+  }
+
+  update(m, s) {
+    const late = m.waitingSince || m.releasingSince;
+    attr(this.dot, "data-state", m.failing ? "bad" : late || !m.member ? "wait" : "ok");
+    const percent = (share) => `${(100 * share).toFixed(1)} %`;
+    const since = (t) => duration(Math.max(0, s.now - t) / 1000);
+    text(this.state, [
+      m.member ? `renewed ${ago(Math.max(0, s.now - m.renewed) / 1000)}` : "not a member",
+      m.waitingSince ? `waits for ${percent(m.waiting)} since ${since(m.waitingSince)}` : "",
+      m.releasingSince ? `releases ${percent(m.releasing)} since ${since(m.releasingSince)}` : "",
+    ].filter(Boolean).join(", "));
+    [percent(m.held), number(m.ranges), number(m.members), number(m.work), number(m.moves)].forEach((v, n) => text(this.figures[n].value, v));
+    text(this.text, m.text || (m.failing ? "The last step failed. The text is shown when the program allows debugging." : ""));
+    show(this.text, this.text.textContent !== "");
   }
 }
 
