@@ -180,7 +180,7 @@ func followHalves(t *testing.T, gate bool, r api.Resource, namespace string) {
 			require.True(t, hashes.Contains(hashrange.Hash(o.UID)))
 		}
 		total += i.Cache().Len()
-		status := source.Status()
+		status := source.Shard()
 		require.Equal(t, gate, status.By == cut.Server, "%v", status.Reason)
 		require.Equal(t, gate, status.Dropped == 0)
 		cancel()

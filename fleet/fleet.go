@@ -153,6 +153,14 @@ func (l *spread[T]) Selects(object T) bool {
 	return !ok || shard.Selects(object)
 }
 
+// Shard returns who drops the objects of other shards, for a source of a shard.
+func (l *spread[T]) Shard() (s api.ShardStatus) {
+	if shard, ok := l.ListerWatcher.(interface{ Shard() api.ShardStatus }); ok {
+		s = shard.Shard()
+	}
+	return s
+}
+
 // Metadata returns the metadata of the source for consistency checks of an informer, or nil if the source has none. Its
 // lists do not wait for their turn, because a check begins long after the first list.
 func (l *spread[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {

@@ -73,6 +73,7 @@ type ScopeStatus struct {
 	Objects         int
 	ResourceVersion string // of the scope in the cache
 	Undecodable     int
+	Shard           api.ShardStatus // zero if the scope reads a whole collection
 	Reflector       reflector.Status
 }
 

@@ -33,6 +33,8 @@ type Status struct {
 	// Check describes the consistency check. It is zero without Options.Check.
 	Check    CheckStatus
 	Handlers []HandlerStatus
+	// Shard says who drops the objects of other shards. It is zero if the informer reads a whole collection.
+	Shard api.ShardStatus
 	// Scopes are the scopes of an informer that Compose made, ordered by name. Reflector then describes all of them:
 	// the error of one that fails, the phase of one that is late, and the sums of their counters.
 	Scopes []ScopeStatus
@@ -68,6 +70,9 @@ func (i *Informer[T]) Status() Status {
 	}
 	if check := i.checkStatus.Load(); check != nil {
 		s.Check = *check
+	}
+	if shard, ok := i.lw.(interface{ Shard() api.ShardStatus }); ok {
+		s.Shard = shard.Shard()
 	}
 	if i.scopes != nil {
 		s.Scopes, s.LateScopes = i.scopes()
@@ -119,6 +124,9 @@ func (s Status) String() string {
 	}
 	if s.Check.Err != nil {
 		fmt.Fprintf(&b, ", the last check failed: %v", s.Check.Err)
+	}
+	if s.Shard.Dropped > 0 {
+		fmt.Fprintf(&b, ", %d of other shards dropped", s.Shard.Dropped)
 	}
 	if s.Reflector.Unversioned {
 		b.WriteString(", objects change without a new version")

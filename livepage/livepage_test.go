@@ -25,7 +25,10 @@ import (
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/scopes"
 	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/shard/cut"
+	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/workqueue"
@@ -93,7 +96,14 @@ type answer struct {
 		Objects, Bytes, Sampled     int
 		Batches, Changes            uint64
 		Stored                      histogram
-		Handlers                    []struct {
+		ScopeCount                  int
+		Shard                       shardDropped
+		Scopes                      []struct {
+			Name, Phase, Error string
+			Synced             bool
+			Shard              shardDropped
+		}
+		Handlers []struct {
 			Name       string
 			Pending    int
 			StuckSince int64
@@ -123,6 +133,11 @@ type electorAnswer struct {
 	Name                    string
 	Leads                   bool
 	Lease, Leader, Identity string
+}
+
+type shardDropped struct {
+	By, Reason string
+	Dropped    int
 }
 
 type shardAnswer struct {
@@ -475,6 +490,38 @@ func TestShards(t *testing.T) {
 		bare := look(t, p, false).Shards[0]
 		require.Equal(t, "shard 1", bare.Name)
 		require.Empty(t, bare.Text+bare.Identity)
+	})
+}
+
+// TestScopes has more scopes than the page shows. One that fails is first.
+func TestScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		w.create(t, "a")
+		set := scopes.New(configMaps, scopes.Options[*configMap]{})
+		source := apiclient.NewPartial[*configMap](w.client, configMaps, "")
+		for n := range uint64(30) {
+			hashes := hashrange.NewSet(hashrange.Range{From: n << 58, To: (n + 1) << 58})
+			require.NoError(t, set.Add(scopes.Scope[*configMap]{Source: cut.New(source, hashrange.UID, hashes, cut.Options{}), Name: hashes.String()}))
+		}
+		other := apiclient.NewPartial[*configMap](w.client, configMaps, "other")
+		require.NoError(t, set.Add(scopes.Scope[*configMap]{Source: other, Name: "with a wrong selector", Selector: api.Selector{Labels: "a b"}}))
+		register(t, p, "", set)
+		start(t, set.Run)
+		<-time.After(time.Minute)
+		i := look(t, p, true).Informers[0]
+		require.Equal(t, 31, i.ScopeCount)
+		require.Len(t, i.Scopes, 20)
+		require.Equal(t, "with a wrong selector", i.Scopes[0].Name)
+		require.NotEmpty(t, i.Scopes[0].Error)
+		require.True(t, i.Scopes[1].Synced)
+		require.Equal(t, cut.Client, i.Scopes[1].Shard.By)
+		require.Contains(t, i.Shard.Reason, "ShardedListAndWatch")
+		require.NotZero(t, i.Shard.Dropped)
+		i = look(t, p, false).Informers[0]
+		require.Equal(t, 31, i.ScopeCount)
+		require.Empty(t, i.Scopes)
+		require.Empty(t, i.Shard.Reason)
 	})
 }
 

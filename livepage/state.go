@@ -63,28 +63,6 @@ type electorState struct {
 	Identity string `json:"identity,omitempty"`
 }
 
-// shardState is this replica in a group that divides the objects. Held, Target, Waiting and Releasing are parts of all
-// hashes. The name of the group, the identity and the text are there with debug.
-type shardState struct {
-	Name           string  `json:"name"`
-	Member         bool    `json:"member"`
-	Failing        bool    `json:"failing"`
-	Members        int     `json:"members"`
-	Ranges         int     `json:"ranges"`
-	Held           float64 `json:"held"`
-	Target         float64 `json:"target"`
-	Waiting        float64 `json:"waiting"`
-	WaitingSince   int64   `json:"waitingSince"`
-	Releasing      float64 `json:"releasing"`
-	ReleasingSince int64   `json:"releasingSince"`
-	Renewed        int64   `json:"renewed"`
-	Work           int     `json:"work"`
-	Moves          int64   `json:"moves"` // of ranges to this replica and from it
-	Lost           int64   `json:"lost"`
-	Identity       string  `json:"identity,omitempty"`
-	Text           string  `json:"text,omitempty"`
-}
-
 // healthState is the answer of one set of checks.
 type healthState struct {
 	Path   string       `json:"path"`
@@ -123,6 +101,9 @@ type informerState struct {
 	Changes     uint64             `json:"changes"`
 	Stored      counts             `json:"stored"`
 	Handlers    []handlerState     `json:"handlers"`
+	Shard       droppedState       `json:"shard"`
+	ScopeCount  int                `json:"scopeCount"`
+	Scopes      []scopeState       `json:"scopes"` // with debug, at most mostScopes, those with a problem first
 }
 
 type handlerState struct {
@@ -252,20 +233,6 @@ func (m members) campaigns(debug bool) []electorState {
 	return all
 }
 
-func shardStateOf(m shown[sharded], n int, debug bool) shardState {
-	now := m.part.Status()
-	s := shardState{
-		Name: fmt.Sprintf("shard %d", n+1), Member: now.Lease != "", Failing: now.Err != nil, Members: len(now.Members), Ranges: len(now.Held),
-		Held: now.Held.Share(), Target: now.Target.Share(), Waiting: now.Target.Minus(now.Held).Share(), WaitingSince: millis(now.WaitingSince),
-		Releasing: now.Releasing.Share(), ReleasingSince: millis(now.ReleasingSince), Renewed: millis(now.Renewed),
-		Work: now.Work, Moves: now.Acquired + now.Released, Lost: now.Lost,
-	}
-	if debug {
-		s.Name, s.Identity, s.Text = m.name, now.Identity, now.String()
-	}
-	return s
-}
-
 // checkEvery is how often the page runs the checks of a manager at most. Checks are code of the user, which a probe
 // calls every few seconds.
 const checkEvery = 5 * time.Second
@@ -369,7 +336,10 @@ func (s *shownInformer) state(debug bool) informerState {
 		HeardAt: millis(status.HeardAt), NextAttempt: millis(r.NextAttempt), Attempt: r.Attempt, Failing: r.Err != nil,
 		LastErrorAt: millis(r.LastErrorAt), Undecodable: status.Undecodable, Counters: r.Counters,
 		Batches: s.batches.batches.Load(), Changes: s.batches.changes.Load(), Stored: s.batches.stored.read(),
-		Handlers: []handlerState{},
+		Handlers: []handlerState{}, Shard: dropped(status.Shard, debug), ScopeCount: len(status.Scopes), Scopes: []scopeState{},
+	}
+	if debug {
+		out.Scopes = scopeStates(status.Scopes)
 	}
 	if sample := s.sample(); sample.n > 0 {
 		out.Sampled, out.Bytes = sample.n, int64(sample.bytes)*int64(status.Objects)/int64(sample.n)

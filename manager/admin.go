@@ -20,9 +20,10 @@ type AdminOptions struct {
 	// Profile serves /debug/pprof/. Nil means that there is no such path. Package net/http/pprof registers its handlers
 	// with http.DefaultServeMux: import it and set Profile to that. leat does not link it.
 	Profile http.Handler
-	// Debug serves /debug/controllers/ and /debug/why/ for every Debuggable, and /debug/options with the effective
-	// options of the manager and of every OptionsReporter. The answers contain keys and the texts of errors, so
-	// everybody who can reach the server can read what the controllers can read.
+	// Debug serves /debug/controllers/ and /debug/why/ for every Debuggable, /debug/informers with the Status of every
+	// informer and of its scopes, and /debug/options with the effective options of the manager and of every
+	// OptionsReporter. The answers contain keys and the texts of errors, so everybody who can reach the server can read
+	// what the controllers can read.
 	Debug bool
 	// Page serves /page/, a web page with the state of all runnables, and shows what Debug allows. Nil means that there
 	// is no such path. Package livepage has one; leat does not link it.
@@ -64,6 +65,7 @@ func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	if o.Debug {
 		mux.HandleFunc("GET /debug/controllers/", m.serveControllers)
 		mux.HandleFunc("GET /debug/why/{key...}", m.serveWhy)
+		mux.HandleFunc("GET /debug/informers", m.serveInformers)
 		mux.HandleFunc("GET /debug/options", m.serveOptions)
 	}
 	if o.Page != nil {

@@ -5,7 +5,11 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/leatproject/leat/informer"
 )
 
 // serveOptions serves the effective options of the manager and of its controllers.
@@ -19,10 +23,28 @@ func (m *Manager) serveOptions(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"Manager": printed(reflect.ValueOf(m.o)), "Controllers": controllers})
 }
 
-// printed returns options as a value for encoding/json. Durations are texts such as "5ms". Of a function or an
-// interface it says whether it is set; of a listener, where it listens; of a list of functions, how many there are.
+// serveInformers serves the state of all informers, and of their scopes.
+func (m *Manager) serveInformers(w http.ResponseWriter, _ *http.Request) {
+	var all []informer.Status
+	for _, r := range m.membersWhere(func(*RunnableRegistration) bool { return true }) {
+		all = append(all, statuses(r.runnable)...)
+	}
+	slices.SortStableFunc(all, func(a, b informer.Status) int { return strings.Compare(a.Name, b.Name) })
+	writeJSON(w, printed(reflect.ValueOf(all)))
+}
+
+// printed returns options or a status as a value for encoding/json. Durations are texts such as "5ms", and errors are
+// their texts. Of a function or another interface it says whether it is set; of a listener, where it listens; of a list
+// of functions, how many there are.
 func printed(v reflect.Value) any {
+	if v.Type() == reflect.TypeFor[error]() && v.IsNil() {
+		return nil
+	}
 	switch x := v.Interface().(type) {
+	case error:
+		return x.Error()
+	case time.Time:
+		return x
 	case time.Duration:
 		return x.String()
 	case net.Listener:
@@ -44,8 +66,15 @@ func printed(v reflect.Value) any {
 		}
 		return entries
 	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Func {
+		switch v.Type().Elem().Kind() {
+		case reflect.Func:
 			return v.Len()
+		case reflect.Struct:
+			all := make([]any, v.Len())
+			for i := range all {
+				all[i] = printed(v.Index(i))
+			}
+			return all
 		}
 	}
 	return v.Interface()

@@ -43,7 +43,7 @@ func TestAdminRefusesWebPages(t *testing.T) {
 	require.NoError(t, err)
 	own := listener.Addr().String()
 	browser := http.Header{"User-Agent": {"Mozilla/5.0"}, "Accept-Language": {"en"}}
-	for _, path := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/debug/pprof/heap", "/debug/controllers/", "/debug/options", "/"} {
+	for _, path := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/debug/pprof/heap", "/debug/controllers/", "/debug/informers", "/debug/options", "/"} {
 		for name, page := range map[string]struct {
 			host   string
 			header http.Header

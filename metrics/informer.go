@@ -29,6 +29,7 @@ type informerFamilies struct {
 	synced, failing, objects, age, undecodable  family
 	requests, lists, events, bookmarks, expired family
 	stale, undecodables, backwards              family
+	dropped                                     family
 	checks, missed                              family
 	pending, handlerPanic, handlerStuck         family
 	stored                                      *prometheus.HistogramVec
@@ -52,6 +53,7 @@ func newInformerFamilies(c *catalog) informerFamilies {
 		stale:        c.counter("leat_informer_stale_events_total", "Events that were dropped because a newer state was known.", "informer"),
 		undecodables: c.counter("leat_informer_undecodable_events_total", "States that could not be decoded.", "informer"),
 		backwards:    c.counter("leat_informer_backwards_total", "Answers with an older version than the one already reached.", "informer"),
+		dropped:      c.counter("leat_informer_dropped_total", "Objects and events of other shards that the server sent and the client dropped.", "informer"),
 		checks:       c.counter("leat_informer_checks_total", "Consistency checks that have ended.", "informer"),
 		missed:       c.counter("leat_informer_missed_changes_total", "Changes that a consistency check found and that the server had not sent.", "informer"),
 		pending:      c.gauge("leat_informer_handler_pending", "Notifications that a handler has not received yet.", "informer", "handler"),
@@ -126,6 +128,7 @@ func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 	f.stale.send(to, float64(n.Stale), s.name)
 	f.undecodables.send(to, float64(n.Undecodable), s.name)
 	f.backwards.send(to, float64(n.Backwards), s.name)
+	f.dropped.send(to, float64(now.Shard.Dropped), s.name)
 	f.checks.send(to, float64(now.Check.Checks), s.name)
 	f.missed.send(to, float64(now.Check.Missed), s.name)
 	for _, h := range byName(now.Handlers) {

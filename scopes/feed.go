@@ -136,6 +136,7 @@ func (f feed[T]) Status() reflector.Status {
 		all.Phase = reflector.Idle
 	}
 	late := false
+	all.Counters, _ = f.set.past()
 	for n, m := range f.set.current() {
 		s := m.reflector.Status()
 		if !late && (s.Err != nil || s.Counters.Lists == 0) {
@@ -160,6 +161,13 @@ func (f feed[T]) Status() reflector.Status {
 		all.Counters = sum(all.Counters, s.Counters)
 	}
 	return all
+}
+
+// past returns the counters of removed scopes.
+func (s *Set[T]) past() (c reflector.Counters, dropped uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counters, s.dropped
 }
 
 func (s *Set[T]) running() bool {
@@ -188,7 +196,7 @@ func (s *Set[T]) status() (all []informer.ScopeStatus, late string) {
 		status := informer.ScopeStatus{
 			Name: m.scope.Name, Namespace: namespaceOf(m.scope.Source), Selector: m.scope.Selector,
 			Synced: runstate.IsClosed(m.store.Listed()), Queued: m.queued.Load(), Objects: m.store.Len(),
-			ResourceVersion: m.store.Version(), Undecodable: len(m.reflector.Undecodable()), Reflector: r,
+			ResourceVersion: m.store.Version(), Undecodable: len(m.reflector.Undecodable()), Shard: m.shard(), Reflector: r,
 		}
 		all = append(all, status)
 		switch {

@@ -64,6 +64,14 @@ func (m *member[T]) logger(log *zap.Logger) *zap.Logger {
 	return log.With(zap.String("scope", m.scope.Name))
 }
 
+// shard returns who drops the objects of other shards.
+func (m *member[T]) shard() (s api.ShardStatus) {
+	if shard, ok := m.scope.Source.(interface{ Shard() api.ShardStatus }); ok {
+		s = shard.Shard()
+	}
+	return s
+}
+
 // beforeList waits until fewer lists are in progress.
 func (m *member[T]) beforeList(ctx context.Context) {
 	if m.listing {

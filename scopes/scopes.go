@@ -63,6 +63,8 @@ type Set[T api.Object] struct {
 	log       *zap.Logger // nil before UseLogger, if Options.Logger is nil
 	ownLogger bool
 	members   map[string]*member[T]
+	counters  reflector.Counters // of removed scopes, at their removal
+	dropped   uint64             // as counters, for api.ShardStatus
 	state     runstate.State
 	start     func(*member[T]) // starts the goroutine of a scope; nil unless Run is active
 	followed  []informer.Registration
@@ -154,6 +156,8 @@ func (s *Set[T]) Remove(name string, r Removal) <-chan struct{} {
 		return nil
 	}
 	delete(s.members, name)
+	s.counters = sum(s.counters, m.reflector.Status().Counters)
+	s.dropped += m.shard().Dropped
 	m.remove(r == Silent)
 	return m.gone
 }
@@ -217,6 +221,20 @@ func (c collection[T]) Selects(object T) bool {
 		}
 	}
 	return false
+}
+
+// Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope.
+func (c collection[T]) Shard() (all api.ShardStatus) {
+	_, dropped := c.set.past()
+	for _, m := range c.set.current() {
+		s := m.shard()
+		dropped += s.Dropped
+		if all.By == "" || all.Reason == nil && s.Reason != nil {
+			all = s
+		}
+	}
+	all.Dropped = dropped
+	return all
 }
 
 // List implements api.ListerWatcher. It fails.

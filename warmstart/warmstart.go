@@ -168,6 +168,14 @@ func (w *ListerWatcher[T]) Selects(object T) bool {
 	return !ok || shard.Selects(object)
 }
 
+// Shard returns who drops the objects of other shards, for a source of a shard.
+func (w *ListerWatcher[T]) Shard() (s api.ShardStatus) {
+	if shard, ok := w.source.(interface{ Shard() api.ShardStatus }); ok {
+		s = shard.Shard()
+	}
+	return s
+}
+
 // List lists from the file at the first request, if the file can be used. Later it does what List of the source does.
 // It blocks while the file is read.
 func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {

@@ -232,9 +232,12 @@ class InformerRow {
     this.list = el("tbody");
     this.handlers = new Rows(this.list, (h) => h.key, () => new HandlerRow());
     this.error = el("p", { className: "error-text", hidden: true });
+    this.scopeList = el("tbody");
+    this.scopes = new Rows(this.scopeList, (s) => s.name, () => new ScopeRow());
+    this.scopeTable = el("table", { className: "handlers", hidden: true, "aria-label": `Scopes of ${i.name}` }, el("thead", {}, el("tr", {}, ...["Scope", "State", "Objects", "Dropped"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.scopeList);
     this.facts = el("p", { className: "muted facts" });
     this.details = el("tr", { id, className: "details", hidden: true }, el("td", { colSpan: 9 }, this.error,
-      el("table", { className: "handlers", "aria-label": `Handlers of ${i.name}` }, el("thead", {}, el("tr", {}, ...["Handler", "State", "Pending", "Panics"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.list), this.facts));
+      el("table", { className: "handlers", "aria-label": `Handlers of ${i.name}` }, el("thead", {}, el("tr", {}, ...["Handler", "State", "Pending", "Panics"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.list), this.scopeTable, this.facts));
     this.nodes = [row, this.details];
   }
 
@@ -272,8 +275,12 @@ class InformerRow {
     text(this.error, i.error ? `${i.failing ? "Error" : `Last error, ${ago((s.now - i.lastErrorAt) / 1000)}`}: ${said}` : said);
     this.error.classList.toggle("past", !i.failing);
     this.handlers.update(i.handlers.map((h, n) => ({ ...h, key: `${n} ${h.name}`, state: states[n] })));
+    show(this.scopeTable, i.scopes.length > 0);
+    this.scopes.update(i.scopes);
     const c = i.counters;
     text(this.facts, [
+      i.scopeCount ? `${plural(i.scopeCount, "scope")}${i.scopes.length && i.scopes.length < i.scopeCount ? `, ${number(i.scopes.length)} shown` : ""}` : "",
+      i.shard.by ? `shards: the ${i.shard.by === "undecided" ? "server has not said who cuts" : `${i.shard.by} cuts`}, ${plural(i.shard.dropped, "object or event", "objects and events")} of others dropped${i.shard.reason ? `, because ${i.shard.reason}` : ""}` : "",
       i.sampled ? `${size(i.bytes)}, from a sample of ${plural(i.sampled, "object")}` : "",
       plural(c.Events, "event"), plural(c.Bookmarks, "bookmark"), plural(c.Lists, "complete list"), plural(c.WatchLists, "WatchList"), plural(c.Pages, "page"), plural(c.Watches, "watch", "watches"),
       c.Expired ? `${number(c.Expired)} answers 410` : "", c.Stale ? plural(c.Stale, "stale event") : "", i.undecodable ? plural(i.undecodable, "undecodable object") : "", c.Malformed ? plural(c.Malformed, "malformed object") : "",
@@ -294,6 +301,25 @@ function latest(samples, name) {
     if (total > 0 && n >= 0.99 * total) return ((now.first + i) % 2 === 0 ? 1.5 : 2) * 2 ** Math.floor((now.first + i) / 2) * 1e-6;
   }
   return null;
+}
+
+class ScopeRow {
+  constructor() {
+    this.name = el("th", { scope: "row" });
+    this.dot = dot();
+    this.state = el("span");
+    this.objects = el("td", { className: "num" });
+    this.dropped = el("td", { className: "num" });
+    this.node = el("tr", {}, this.name, el("td", {}, this.dot, this.state), this.objects, this.dropped);
+  }
+
+  update(s) {
+    text(this.name, s.name);
+    attr(this.dot, "data-state", s.error ? "bad" : s.synced ? "ok" : "wait");
+    text(this.state, [s.queued ? "waits for other lists" : s.phase, s.shard.by ? `${s.shard.by} cuts` : "", s.error].filter(Boolean).join(", "));
+    text(this.objects, number(s.objects));
+    text(this.dropped, s.shard.by ? number(s.shard.dropped) : "–");
+  }
 }
 
 class HandlerRow {

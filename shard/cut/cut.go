@@ -17,7 +17,7 @@ import (
 )
 
 // ErrGarbled matches the error of a list or a watch if the server says that it obeys the shardSelector, but its answer
-// contradicts that. It is also the reason in the Status.
+// contradicts that. It is also the reason in api.ShardStatus.
 var ErrGarbled = errors.New("cut: the server does not cut as the shardSelector says")
 
 // Options configures a Source. The zero value is useful.
@@ -43,7 +43,7 @@ func New[T api.Object](from api.ListerWatcher[T], field hashrange.Field, hashes 
 	case hashes.Empty():
 		panic("cut: the set is empty; a shard without hashes needs no source")
 	}
-	return &Source[T]{from, newDecision(field, hashes, from.Resource(), o.Logger)}
+	return &Source[T]{from, newDecision(field, hashes, newReport(o.Logger, from.Resource()))}
 }
 
 // Resource returns the resource of the objects.
@@ -61,8 +61,8 @@ func (s *Source[T]) Namespace() string {
 // the cache to show an object of another shard.
 func (s *Source[T]) Selects(object T) bool { return s.selects(object.GetNamespace(), object.GetUID()) }
 
-// Status returns who cuts, and counters.
-func (s *Source[T]) Status() Status { return s.status() }
+// Shard returns who cuts, and a counter. It is zero if the ranges have all hashes. Informers show it in their Status.
+func (s *Source[T]) Shard() api.ShardStatus { return s.status() }
 
 // Metadata returns a source of the metadata of the same objects, for consistency checks of an informer. It is nil if
 // the source has no method Metadata.
@@ -77,7 +77,7 @@ func (s *Source[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] 
 	if from == nil {
 		return nil
 	}
-	return &Source[*metav1.PartialObjectMetadata]{from, newDecision(s.field, s.hashes, from.Resource(), nil)}
+	return &Source[*metav1.PartialObjectMetadata]{from, newDecision(s.field, s.hashes, newReport(nil, from.Resource()))}
 }
 
 // Packed returns a source of the same objects as bytes, or nil if the source cannot keep bytes. Package packed uses it.

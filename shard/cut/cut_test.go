@@ -61,7 +61,7 @@ var thirds = [...]hashrange.Set{
 // behaviour is what stands between a client and a server that obeys: it changes shardSelectors and shardInfos.
 type behaviour struct {
 	name   string
-	expect cut.By // of a built-in type, at the end
+	expect string // of a built-in type, at the end
 	reason string // in the status
 	// change changes the parameters of a request. It may answer it.
 	change func(b *behaviour, q url.Values, watches bool) *http.Response
@@ -352,8 +352,8 @@ func TestShardsAreTheCollection(t *testing.T) {
 					synctest.Wait()
 					for i, f := range followers {
 						check(w, f, resource, field, thirds[i])
-						status := f.source.Status()
-						if resource == configMaps && b.expect != cut.Undecided && field == hashrange.UID {
+						status := f.source.Shard()
+						if resource == configMaps && b.expect != "" && field == hashrange.UID {
 							require.Equal(t, b.expect, status.By, "%v", status.Reason)
 							if b.reason != "" {
 								require.ErrorContains(t, status.Reason, b.reason)
@@ -381,14 +381,14 @@ func TestStatusAndLog(t *testing.T) {
 			return n
 		}
 		require.Zero(t, list())
-		require.Equal(t, cut.Status{}, source.Status(), "there are no objects")
+		require.Equal(t, api.ShardStatus{By: cut.Undecided}, source.Shard(), "there are no objects")
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 50)
 		kept := list()
 		require.Equal(t, kept, list())
 		all, err := w.server.List(configMaps, "")
 		require.NoError(t, err)
-		s := source.Status()
-		require.Equal(t, "client", s.By.String())
+		s := source.Shard()
+		require.Equal(t, "client", s.By)
 		require.False(t, s.Since.IsZero())
 		require.ErrorContains(t, s.Reason, "ShardedListAndWatch")
 		require.EqualValues(t, 2*(len(all)-kept), s.Dropped)
@@ -414,14 +414,14 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 				b := &behaviour{echo: func(_, _ string) string { return "" }} // it does not say that it obeys
 				f := follow(w, cut.New(apiclient.NewPartial[*object](w.client(b), configMaps, ""), hashrange.UID, thirds[0], cut.Options{}), o)
 				<-f.Synced()
-				require.Equal(t, cut.Undecided, f.source.Status().By)
+				require.Equal(t, cut.Undecided, f.source.Shard().By)
 				w.churn(rand.New(rand.NewPCG(2, 1)), configMaps, 100)
 				<-time.After(time.Hour)
-				require.Equal(t, cut.Server, f.source.Status().By)
-				dropped := f.source.Status().Dropped
+				require.Equal(t, cut.Server, f.source.Shard().By)
+				dropped := f.source.Shard().Dropped
 				w.churn(rand.New(rand.NewPCG(3, 1)), configMaps, 100)
 				<-time.After(time.Hour)
-				require.Equal(t, dropped, f.source.Status().Dropped)
+				require.Equal(t, dropped, f.source.Shard().Dropped)
 				check(w, f, configMaps, hashrange.UID, thirds[0])
 			})
 		})
@@ -447,17 +447,17 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 				f := follow(w, cut.New(apiclient.NewPartial[*object](w.client(b), configMaps, ""), hashrange.UID, thirds[0], cut.Options{}), o)
 				<-f.Synced()
 				synctest.Wait() // the watch is connected
-				require.Equal(t, cut.Server, f.source.Status().By)
+				require.Equal(t, cut.Server, f.source.Shard().By)
 				broken.Store(1)
 				w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 				<-time.After(time.Minute)
 				w.churn(rand.New(rand.NewPCG(3, 1)), configMaps, 50)
 				<-time.After(5 * time.Minute)
-				require.Equal(t, cut.Client, f.source.Status().By)
-				require.ErrorIs(t, f.source.Status().Reason, cut.ErrGarbled)
+				require.Equal(t, cut.Client, f.source.Shard().By)
+				require.ErrorIs(t, f.source.Shard().Reason, cut.ErrGarbled)
 				probes.Store(0)
 				<-time.After(2 * time.Hour)
-				require.Equal(t, cut.Client, f.source.Status().By)
+				require.Equal(t, cut.Client, f.source.Shard().By)
 				require.NotZero(t, probes.Load())
 				require.LessOrEqual(t, probes.Load(), int32(12), "at most one in ten minutes")
 
@@ -469,7 +469,7 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 
 				broken.Store(0)
 				<-time.After(time.Hour)
-				require.Equal(t, cut.Server, f.source.Status().By)
+				require.Equal(t, cut.Server, f.source.Shard().By)
 				w.churn(rand.New(rand.NewPCG(5, 1)), configMaps, 50)
 				synctest.Wait()
 				check(w, f, configMaps, hashrange.UID, thirds[0])
@@ -494,7 +494,7 @@ func TestWithoutLists(t *testing.T) {
 		w.churn(rand.New(rand.NewPCG(2, 1)), configMaps, 50)
 		synctest.Wait()
 		check(w, f, configMaps, hashrange.UID, thirds[0])
-		require.ErrorContains(t, f.source.Status().Reason, "no list shows whether the server obeys")
+		require.ErrorContains(t, f.source.Shard().Reason, "no list shows whether the server obeys")
 	})
 }
 
@@ -515,7 +515,7 @@ func TestPackedAndChecked(t *testing.T) {
 			require.Greater(t, f.Status().Check.Checks, 3)
 			require.Zero(t, f.Status().Check.Missed)
 			require.NoError(t, f.Status().Check.Err)
-			require.Equal(t, sharded, source.Status().By == cut.Server)
+			require.Equal(t, sharded, source.Shard().By == cut.Server)
 		})
 	}
 }

@@ -16,30 +16,16 @@ import (
 	"github.com/leatproject/leat/shard/hashrange"
 )
 
-// By says who drops the objects of other shards.
-type By int
-
+// These are the values of api.ShardStatus.By.
 const (
 	// Undecided means that no answer has shown yet whether the server obeys, because there are no objects. The client
 	// drops objects then.
-	Undecided By = iota
+	Undecided = "undecided"
 	// Server means that the server sends only the objects of the shard.
-	Server
+	Server = "server"
 	// Client means that the server sends all objects.
-	Client
+	Client = "client"
 )
-
-// String returns the name in lower case.
-func (b By) String() string { return [...]string{"undecided", "server", "client"}[b] }
-
-// Status is the state of a Source.
-type Status struct {
-	By     By
-	Since  time.Time // zero if By is Undecided
-	Reason error     // why the client cuts; otherwise nil
-	// Dropped is the number of objects and events of other shards that the server has sent.
-	Dropped uint64
-}
 
 var (
 	errIgnored  = errors.New("the server ignores the shardSelector; kube-apiserver needs the feature gate ShardedListAndWatch")
@@ -58,13 +44,13 @@ type decision struct {
 	byNamespace bool // the field is the namespace
 	hashes      hashrange.Set
 	text        string // the shardSelector
-	log         *zap.Logger
+	report      *report
 	dropped     atomic.Uint64
 	whole       bool        // the set has all hashes
 	asked       atomic.Bool // decide has run
 
 	mu    sync.Mutex // guards the fields below
-	now   Status
+	now   api.ShardStatus
 	says  bool      // the server sends a shardInfo with lists
 	until time.Time // the server does not get the shardSelector before
 	next  time.Time // a watch that resumes does not ask the server before
@@ -73,13 +59,48 @@ type decision struct {
 // nothing is a range of one hash, which no object has.
 var nothing = hashrange.NewSet(hashrange.Range{To: 1})
 
-func newDecision(field hashrange.Field, hashes hashrange.Set, r api.Resource, log *zap.Logger) *decision {
+func newDecision(field hashrange.Field, hashes hashrange.Set, r *report) *decision {
+	return &decision{
+		field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: hashes.Selector(field), report: r,
+		whole: hashes.Equal(hashrange.All()), now: api.ShardStatus{By: Undecided},
+	}
+}
+
+// report logs what the server does. The sources of one Scopes share it, so that each change is logged once, and not for
+// each range.
+type report struct {
+	log *zap.Logger
+
+	mu   sync.Mutex // guards the field below
+	last string     // the text of the last entry
+}
+
+func newReport(log *zap.Logger, r api.Resource) *report {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	d := &decision{field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: hashes.Selector(field), whole: hashes.Equal(hashrange.All())}
-	d.log = log.With(zap.Stringer("resource", r), zap.Stringer("shard", hashes))
-	return d
+	return &report{log: log.With(zap.Stringer("resource", r))}
+}
+
+// tell logs what the server does, if that is news.
+func (r *report) tell(by string, reason error, hashes hashrange.Set) {
+	text := by
+	if reason != nil {
+		text += ": " + reason.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text == r.last {
+		return
+	}
+	r.last = text
+	log := r.log.With(zap.Stringer("shard", hashes))
+	switch by {
+	case Server:
+		log.Info("the server sends only the objects of the shard")
+	case Client:
+		log.Warn("the server sends the objects of all shards; dropping those of the others", zap.NamedError("err", reason))
+	}
 }
 
 func (d *decision) selects(namespace string, uid types.UID) bool {
@@ -123,7 +144,10 @@ func (d *decision) trusts() bool {
 	return d.now.By == Server
 }
 
-func (d *decision) status() Status {
+func (d *decision) status() api.ShardStatus {
+	if d.whole {
+		return api.ShardStatus{}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.now
@@ -162,7 +186,7 @@ func (d *decision) distrust(reason error) {
 }
 
 // set notes who cuts, and logs it if it has changed. says means that the server sends a shardInfo.
-func (d *decision) set(by By, reason error, says bool) {
+func (d *decision) set(by string, reason error, says bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.says = says
@@ -171,10 +195,5 @@ func (d *decision) set(by By, reason error, says bool) {
 		return
 	}
 	d.now.By, d.now.Since, d.now.Reason = by, time.Now(), reason
-	switch by {
-	case Server:
-		d.log.Info("the server sends only the objects of the shard")
-	case Client:
-		d.log.Warn("the server sends the objects of all shards; dropping those of the others", zap.NamedError("err", reason))
-	}
+	d.report.tell(by, reason, d.hashes)
 }

@@ -34,7 +34,7 @@ func Example() {
 	for _, hashes := range []hashrange.Set{half, hashrange.All().Minus(half)} {
 		source := cut.New(apiclient.NewPartial[*object](client, configMaps, ""), hashrange.UID, hashes, cut.Options{})
 		_, err := source.List(ctx, api.Options[*object]{}, func(*object) error { total++; return nil })
-		s := source.Status()
+		s := source.Shard()
 		fmt.Println("cut by the", s.By, s.Dropped > 0, s.Reason, err)
 	}
 	fmt.Println(total, "objects")

@@ -25,7 +25,7 @@ type Scopes[T api.Object] struct {
 	set     *scopes.Set[T]
 	from    api.ListerWatcher[T]
 	field   hashrange.Field
-	o       Options
+	report  *report
 	changed chan struct{} // has an element if held or lost has changed
 
 	mu        sync.Mutex // guards the fields below
@@ -64,7 +64,7 @@ func NewScopes[T api.Object](set *scopes.Set[T], from api.ListerWatcher[T], fiel
 	if own := New(from, field, hashrange.All(), o).Resource(); own != set.Resource() {
 		panic(fmt.Sprintf("cut: the source is of %s, and the set is of %s", own, set.Resource()))
 	}
-	return &Scopes[T]{set: set, from: from, field: field, o: o, changed: make(chan struct{}, 1)}
+	return &Scopes[T]{set: set, from: from, field: field, report: newReport(o.Logger, set.Resource()), changed: make(chan struct{}, 1)}
 }
 
 // Follow implements hashrange.Follower. It does not block: Run adds and removes the scopes.
@@ -208,7 +208,7 @@ func (s *Scopes[T]) merge(held hashrange.Set) {
 // add adds a scope. It returns false if the set is ending.
 func (s *Scopes[T]) add(r hashrange.Range) bool {
 	t := &stream{Range: r, name: r.String()}
-	source := &newest[T]{New(s.from, s.field, hashrange.NewSet(r), s.o)}
+	source := &newest[T]{&Source[T]{s.from, newDecision(s.field, hashrange.NewSet(r), s.report)}}
 	for n := 2; ; n++ {
 		err := s.set.Add(scopes.Scope[T]{Name: t.name, Source: source})
 		if errors.Is(err, scopes.ErrNameTaken) { // by a stream that is about to go, or by the caller

@@ -2,8 +2,11 @@ package cut_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/scopes"
 	"github.com/leatproject/leat/shard/cut"
 	"github.com/leatproject/leat/shard/hashrange"
@@ -375,4 +379,69 @@ func TestAGateDoesNotWaitForOtherShards(t *testing.T) {
 		}
 		require.Len(t, waited, 2, "there are objects of both kinds")
 	})
+}
+
+// TestStatusOfScopes has ranges of a server that ignores the shardSelector. Each scope and the informer say so, and the
+// log says it once. What a scope has dropped counts after its end.
+func TestStatusOfScopes(t *testing.T) {
+	for _, sharded := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, testserver.Options{ShardedLists: sharded})
+			defer w.end()
+			w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 80)
+			set := scopes.New(configMaps, scopes.Options[*object]{})
+			require.Zero(t, set.Status().Shard, "there is no scope")
+			ranges := cut.NewScopes(set, apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, cut.Options{Logger: w.logger})
+			m, err := manager.New(manager.Options{})
+			require.NoError(t, err)
+			require.NoError(t, m.Add(set))
+			w.run(ranges.Run)
+			w.run(m.Run)
+			ranges.Follow(thirds[1]) // two ranges
+			<-time.After(time.Minute)
+			all, err := w.server.List(configMaps, "")
+			require.NoError(t, err)
+
+			status := set.Status()
+			require.Len(t, status.Scopes, 2)
+			require.Len(t, w.log.All(), 1, "one entry for all ranges")
+			by, dropped := cut.Server, 0
+			if !sharded {
+				by, dropped = cut.Client, 2*len(all)-status.Objects
+				require.ErrorContains(t, status.Shard.Reason, "ShardedListAndWatch")
+				require.Contains(t, status.String(), fmt.Sprintf("%d of other shards dropped", dropped))
+			}
+			require.Equal(t, by, status.Shard.By)
+			require.EqualValues(t, dropped, status.Shard.Dropped)
+			for _, s := range status.Scopes {
+				require.Equal(t, by, s.Shard.By)
+			}
+			require.EqualValues(t, dropped, status.Scopes[0].Shard.Dropped+status.Scopes[1].Shard.Dropped)
+
+			answer := httptest.NewRecorder()
+			m.AdminHandler(manager.AdminOptions{Debug: true}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/debug/informers", nil))
+			var shown []struct {
+				Name   string
+				Shard  struct{ By, Reason string }
+				Scopes []struct {
+					Name  string
+					Shard struct{ By string }
+				}
+			}
+			require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &shown))
+			require.Equal(t, "configmaps in scopes", shown[0].Name)
+			require.Equal(t, by, shown[0].Shard.By)
+			require.Equal(t, sharded, shown[0].Shard.Reason == "")
+			require.Equal(t, by, shown[0].Scopes[1].Shard.By)
+
+			events := status.Reflector.Counters.Events
+			ranges.Follow(thirds[1].Minus(thirds[1][:1]))
+			<-time.After(time.Minute)
+			after := set.Status()
+			require.Len(t, after.Scopes, 1)
+			require.GreaterOrEqual(t, after.Shard.Dropped, status.Shard.Dropped, "a counter never decreases")
+			require.GreaterOrEqual(t, after.Reflector.Counters.Events, events)
+			require.GreaterOrEqual(t, after.Reflector.Counters.Lists, 2)
+		})
+	}
 }

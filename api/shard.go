@@ -1,0 +1,17 @@
+package api
+
+import "time"
+
+// ShardStatus says who drops the objects of other shards of a collection; see package shard/cut. It is zero for a
+// source of a whole collection. A source shows it with a method Shard() ShardStatus.
+type ShardStatus struct {
+	// By is "server" if the server sends only the objects of the shard, and "client" if it sends all of them. It is
+	// "undecided" if no answer has shown yet what the server does, because there are no objects.
+	By string
+	// Since is when that was decided. It is zero if By is "undecided".
+	Since time.Time
+	// Reason is why the client drops objects. It is nil otherwise.
+	Reason error
+	// Dropped is the number of objects and events of other shards that the server has sent.
+	Dropped uint64
+}
