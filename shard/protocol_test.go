@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -421,6 +422,32 @@ func TestALeaseIsDeleted(t *testing.T) {
 		require.ErrorIs(t, context.Cause(ctx), shard.ErrLost)
 		end()
 		<-time.After(5 * time.Second)
+		requireDivided(t, a)
+	})
+}
+
+// TestAnotherVersion starts a replica beside one of a version that divides the hashes in another way. It waits, says
+// why once, and joins when the other one is gone.
+func TestAnotherVersion(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		identity, duration := "old", int32(60)
+		_, err := s.Create(leases, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mill-old", Labels: map[string]string{"leatproject.github.io/shard-group": "mill"}, Annotations: map[string]string{
+				"leatproject.github.io/shard-claims": hashrange.All().String(),
+				"leatproject.github.io/shard-rules":  "fnv1a-64 cut-0 object.metadata.uid",
+			}},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity, LeaseDurationSeconds: &duration},
+		})
+		require.NoError(t, err)
+		core, logs := observer.New(zapcore.ErrorLevel)
+		a := join(t, s, shard.Options{Identity: "a", Logger: zap.New(core)}, nil)
+		<-time.After(50 * time.Second)
+		require.EqualError(t, a.Status().Err, `shard: the group has members with other rules: old (Lease default/mill-old) has `+
+			`"fnv1a-64 cut-0 object.metadata.uid", and this replica has "fnv1a-64 cut-1 object.metadata.uid"; `+
+			`it takes no ranges until that Lease is gone`)
+		require.Equal(t, 1, logs.Len(), "one error: %v", logs.All())
+		require.NoError(t, a.Ready(t.Context()))
+		<-time.After(20 * time.Second)
 		requireDivided(t, a)
 	})
 }

@@ -16,7 +16,7 @@ import (
 
 // TestHeaders changes each part of a header.
 func TestHeaders(t *testing.T) {
-	want := header{Format: format, Boot: "boot"}
+	want := header{Format: format, Boot: "boot", Type: "*main.Node"}
 	require.NoError(t, want.check(want))
 	for _, tc := range []struct {
 		change func(*header)
@@ -29,7 +29,7 @@ func TestHeaders(t *testing.T) {
 		{func(h *header) { h.Namespace = "shop" }, errOther, `its namespace is "shop"`},
 		{func(h *header) { h.MediaType = "x" }, errOther, "its mediaType"},
 		{func(h *header) { h.Type = "*main.Pod" }, errOther, `its type is "*main.Pod"`},
-		{func(h *header) { h.TypeContents = "abc" }, errOther, `its typeContents is "abc"`},
+		{func(h *header) { h.TypeContents = "abc" }, errOther, "the fields of *main.Node have changed since"},
 	} {
 		have := want
 		tc.change(&have)

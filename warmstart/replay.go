@@ -17,7 +17,7 @@ import (
 // The reasons why a file cannot be used.
 var (
 	errNoFile    = errors.New("there is no file")
-	errOther     = errors.New("the file is of another collection")
+	errOther     = errors.New("the file is of another collection or type")
 	errRebooted  = errors.New("the machine has started since the file was written")
 	errNoBootID  = errors.New("this system does not name its boot (only Linux does)")
 	errMalformed = errors.New("the file is damaged, was given up, has another key, or is not one of this package")
@@ -62,6 +62,8 @@ func (h header) check(have header) error {
 		return fmt.Errorf("%w: its format is %d, and this program has format %d", errMalformed, have.Format, h.Format)
 	case have.Boot != h.Boot:
 		return errRebooted
+	case have.Type == h.Type && have.TypeContents != h.TypeContents:
+		return fmt.Errorf("%w: the fields of %s have changed since the file was written", errOther, h.Type)
 	}
 	have.Boot = h.Boot
 	mine, other := reflect.ValueOf(h), reflect.ValueOf(have)

@@ -404,6 +404,72 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestBadFiles starts an agent from a file that is not what it wrote. The agent sees the present state, at most one
+// line of the log says why the file is not used, and the next start is warm.
+func TestBadFiles(t *testing.T) {
+	const damaged = "the file is damaged, was given up, has another key, or is not one of this package"
+	for name, bad := range map[string]struct {
+		change func(file []byte) []byte
+		says   string // empty if the part that is there can be used
+	}{
+		"cut off in the last event":        {func(f []byte) []byte { return f[:len(f)-3] }, ""},
+		"cut off in the header":            {func(f []byte) []byte { return f[:20] }, damaged},
+		"cut off in the list":              {func(f []byte) []byte { return f[:bytes.Index(f, []byte(`"name":"a"`))] }, damaged},
+		"empty":                            {func([]byte) []byte { return nil }, damaged},
+		"a flipped bit in the header":      {flip(30), damaged},
+		"a flipped bit in the list":        {func(f []byte) []byte { return flip(bytes.Index(f, []byte(`"name":"a"`)))(f) }, damaged},
+		"a flipped bit in an event":        {func(f []byte) []byte { return flip(bytes.LastIndex(f, []byte(`"name":"b"`)))(f) }, damaged},
+		"something else":                   {func([]byte) []byte { return []byte("apiVersion: v1\nkind: ConfigMap\n") }, damaged},
+		"of another type of the same kind": {nil, `its type is "*warmstart_test.named", and not "*warmstart_test.configMap"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onMachine(t, func(m *machine) {
+				m.set("a", "1")
+				if bad.change == nil {
+					w, err := warmstart.New(apiclient.NewPartial[*named](m.client, configMaps, ""), m.o)
+					require.NoError(m, err)
+					_, err = w.List(m.Context(), api.Options[*named]{DropManagedFields: true}, func(*named) error { return nil })
+					require.NoError(m, err)
+					require.NoError(m, w.Close())
+				} else {
+					p := m.start(informer.Options[*configMap]{})
+					m.set("b", "1")
+					p.values()
+					p.end()
+					file, err := os.ReadFile(m.o.Path)
+					require.NoError(m, err)
+					require.NoError(m, os.WriteFile(m.o.Path, bad.change(file), 0o600))
+				}
+				m.set("a", "2")
+				m.set("b", "2")
+				p := m.start(informer.Options[*configMap]{})
+				require.Equal(m, map[string]string{"a": "2", "b": "2"}, p.values())
+				p.end()
+				if bad.says == "" {
+					require.True(m, p.warm.Status().Warm)
+					require.Empty(m, m.logs.All())
+					return
+				}
+				require.ErrorContains(m, p.warm.Status().Cold, bad.says)
+				require.Len(m, m.logs.All(), 1, "one line")
+				require.Equal(m, "warm start: the state is listed from the server", m.logs.All()[0].Message)
+				p = m.start(informer.Options[*configMap]{})
+				require.True(m, p.warm.Status().Warm, "the new file is used")
+				require.Equal(m, map[string]string{"a": "2", "b": "2"}, p.values())
+				p.end()
+			})
+		})
+	}
+}
+
+// flip changes a bit of a byte.
+func flip(at int) func(file []byte) []byte {
+	return func(file []byte) []byte {
+		file[at] ^= 1
+		return file
+	}
+}
+
 // readBack lists from a file. The source must not be asked.
 func readBack(t *testing.T, client *apiclient.Client, path string) (got map[string]string, version string, ok bool) {
 	t.Helper()

@@ -3,6 +3,7 @@ package cut
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,7 @@ var (
 
 // pause is the time until a server that refused or garbled the shardSelector gets it again. In a control plane of
 // several servers, some of which obey, it bounds how often objects are listed again. It is also the time between two
-// questions of watches that resume.
+// questions of watches that resume, and between two equal entries in the log.
 const pause = 10 * time.Minute
 
 // decision says whether the server obeys the shardSelector.
@@ -66,34 +67,37 @@ func newDecision(field hashrange.Field, hashes hashrange.Set, r *report) *decisi
 	}
 }
 
-// report logs what the server does. The sources of one Scopes share it, so that each change is logged once, and not for
-// each range.
+// report logs what the server does. The sources of one Scopes share it, so that an entry does not come again for each
+// range.
 type report struct {
 	log *zap.Logger
 
-	mu   sync.Mutex // guards the field below
-	last string     // the text of the last entry
+	mu   sync.Mutex           // guards the field below
+	said map[string]time.Time // the entries of the last pause
 }
 
 func newReport(log *zap.Logger, r api.Resource) *report {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &report{log: log.With(zap.Stringer("resource", r))}
+	return &report{log: log.With(zap.Stringer("resource", r)), said: map[string]time.Time{}}
 }
 
-// tell logs what the server does, if that is news.
+// tell logs what the server does, unless it has said so within the pause. In a control plane of several servers, some
+// of which obey, each answer may differ.
 func (r *report) tell(by string, reason error, hashes hashrange.Set) {
 	text := by
 	if reason != nil {
 		text += ": " + reason.Error()
 	}
+	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if text == r.last {
+	maps.DeleteFunc(r.said, func(_ string, at time.Time) bool { return now.Sub(at) >= pause })
+	if _, recently := r.said[text]; recently {
 		return
 	}
-	r.last = text
+	r.said[text] = now
 	log := r.log.With(zap.Stringer("shard", hashes))
 	switch by {
 	case Server:

@@ -34,8 +34,8 @@
 //     custom resources say so, therefore a list of a range without objects comes first.
 //  4. Objects of other shards that the server sends are neither decoded nor kept, if the source reads JSON or protobuf
 //     with package codec.
-//  5. The Status of the informer says who cuts and why, also for each scope. Each change is logged once, and once for
-//     all ranges of a Scopes.
+//  5. The Status of the informer says who cuts and why, also for each scope. A change is logged, with the same reason
+//     at most once in ten minutes for all ranges of a Scopes.
 //  6. With Scopes, the objects of a range that the replica keeps stay in the cache while other ranges come and go.
 //     Objects of a lost range disappear without notifications.
 //  7. Scopes reads a new range with a consistent list, which has the last writes of the former owner. If the cache

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -444,4 +445,79 @@ func TestStatusOfScopes(t *testing.T) {
 			require.GreaterOrEqual(t, after.Reflector.Counters.Lists, 2)
 		})
 	}
+}
+
+// TestScopesOfBadServers has ranges behind servers of every behaviour. The cache has exactly the objects of the ranges,
+// and the log names each reason at most once in ten minutes, and not for each range.
+func TestScopesOfBadServers(t *testing.T) {
+	for n, b := range behaviours() {
+		t.Run(b.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, testserver.Options{ShardedLists: true})
+				defer w.end()
+				random := rand.New(rand.NewPCG(uint64(n), 2))
+				b.rand = rand.New(rand.NewPCG(uint64(n), 3))
+				w.churn(random, configMaps, 80)
+				set := scopes.New(configMaps, scopes.Options[*object]{})
+				ranges := cut.NewScopes(set, apiclient.NewPartial[*object](w.client(b), configMaps, ""), hashrange.UID, cut.Options{Logger: w.logger})
+				f := &follower[*object]{Informer: set.Informer, objects: map[api.Key]*object{}}
+				require.NoError(t, f.subscribe())
+				w.run(ranges.Run)
+				w.run(set.Run)
+				for _, held := range []hashrange.Set{thirds[1], thirds[1].Union(thirds[0])} {
+					ranges.Follow(held)
+					<-time.After(time.Minute)
+					w.churn(random, configMaps, 80)
+					w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+					<-time.After(5 * time.Minute)
+					w.churn(random, configMaps, 20)
+					<-time.After(time.Minute)
+					synctest.Wait()
+					check(w, f, configMaps, hashrange.UID, held)
+				}
+				if b.expect == "" { // what the server does changes
+					return
+				}
+				require.Equal(t, b.expect, set.Status().Shard.By)
+				said := map[string]int{}
+				for _, e := range w.log.FilterLevelExact(zapcore.WarnLevel).All() {
+					said[fmt.Sprint(e.ContextMap()["err"])]++
+				}
+				require.Equal(t, b.expect == cut.Client, len(said) > 0)
+				for reason, times := range said {
+					require.LessOrEqual(t, times, 2, "%s in 14 minutes", reason)
+				}
+			})
+		})
+	}
+}
+
+// TestScopesThatOverlap has a scope of all objects beside the ranges of a replica. The cache has all objects, and
+// ranges that come and go change nothing.
+func TestScopesThatOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, testserver.Options{ShardedLists: true})
+		defer w.end()
+		random := rand.New(rand.NewPCG(1, 3))
+		w.churn(random, configMaps, 80)
+		set := scopes.New(configMaps, scopes.Options[*object]{})
+		source := apiclient.NewPartial[*object](w.client(nil), configMaps, "")
+		require.NoError(t, set.Add(scopes.Scope[*object]{Source: source}))
+		ranges := cut.NewScopes(set, source, hashrange.UID, cut.Options{})
+		f := &follower[*object]{Informer: set.Informer, objects: map[api.Key]*object{}}
+		require.NoError(t, f.subscribe())
+		w.run(ranges.Run)
+		w.run(set.Run)
+		for _, held := range []hashrange.Set{thirds[1], thirds[2], nil, thirds[0]} {
+			ranges.Follow(held)
+			<-time.After(time.Second)
+			before := f.notified()
+			<-time.After(time.Minute)
+			require.Equal(t, before, f.notified())
+			check(w, f, configMaps, hashrange.UID, hashrange.All())
+			w.churn(random, configMaps, 40)
+			<-time.After(time.Minute)
+			check(w, f, configMaps, hashrange.UID, hashrange.All())
+		}
+	})
 }
