@@ -31,6 +31,30 @@ func result() *runner.Result {
 	}
 }
 
+// TestScale computes the memory of five replicas from the row of one fifth.
+func TestScale(t *testing.T) {
+	r := result()
+	require.Contains(t, Scale(r), "The row `shard` is not measured yet.")
+	require.NotContains(t, Scale(r), "on five replicas")
+	entrant := func(label string, m map[string][]float64) runner.EntrantResult {
+		return runner.EntrantResult{Label: label, Rounds: m}
+	}
+	r.Rows = append(r.Rows,
+		runner.RowResult{Name: "cache", Entrants: []runner.EntrantResult{
+			entrant("client-go, corev1.Pod", map[string][]float64{"live B/object": {10_000}, "cpu us/object": {60}}),
+			entrant("leat, corev1.Pod", map[string][]float64{"live B/object": {3_000}, "cpu us/object": {20}}),
+		}},
+		runner.RowResult{Name: "shard", Entrants: []runner.EntrantResult{
+			entrant("leat, corev1.Pod, whole", map[string][]float64{"live MB": {200}, "list cpu s": {2}, "list MB": {500}}),
+			entrant("leat, corev1.Pod, cut by the server", map[string][]float64{"live MB": {50}, "list cpu s": {0.5}, "list MB": {100}}),
+		}})
+	page := Scale(r)
+	require.Contains(t, page, "| leader election, client-go, corev1.Pod | 10.0 | 50.0 | 60.0 | – |")
+	require.Contains(t, page, "| leader election, leat, corev1.Pod | 3.00 | 15.0 | 20.0 | 10.0 |")
+	require.Contains(t, page, "| shards, leat, corev1.Pod, cut by the server | 0.75 | 3.75 | 5.00 | 2.00 |")
+	require.NotContains(t, page, "cut by the client")
+}
+
 func bound(v float64) *float64 { return &v }
 
 func TestTargets(t *testing.T) {

@@ -23,6 +23,8 @@ func Scale(r *runner.Result) string {
 	s.replicas()
 	s.text(scaleShards)
 	s.row("shard", "live MB", "peak MB", "list cpu s", "cpu us/event", "list MB", "watch MB")
+	s.shares()
+	s.text(scaleProtocol)
 	s.text(scaleNamespaces)
 	s.row("scopes", "KB/collection", "RSS MB", "goroutines", "connections", "wall s")
 	s.text(scaleFleet)
@@ -135,6 +137,45 @@ func (s *scale) replicas() {
 		}
 	}
 	s.line("")
+}
+
+// podsOfShard is the number of pods of the row shard, unless the run is quick.
+const podsOfShard = 50_000
+
+// shares computes a million pods on five replicas: under leader election, and divided among them.
+func (s *scale) shares() {
+	if _, ran := s.r.Row("shard"); !ran || s.r.Quick {
+		return
+	}
+	s.line("The next table computes a million pods on five replicas. Under leader election, all replicas have started their")
+	s.line("caches, as measured by the row `cache`, which does not count bytes. With shards, each replica has a fifth: the row")
+	s.line("`cache` times the ratio of a fifth to the whole in the row `shard`.\n")
+	s.line("| a million pods on five replicas | GB in each | GB in all | s of one core to list, in each | GB to receive, in each |\n|---|---:|---:|---:|---:|")
+	for _, label := range []string{"client-go, corev1.Pod", "client-go, corev1.Pod, stripped", "leat, corev1.Pod", "leat, 8 fields"} {
+		s.share("leader election, "+label, label, "")
+		s.share("shards, "+label+", cut by the client", label, ", cut by the client")
+		s.share("shards, "+label+", cut by the server", label, ", cut by the server")
+	}
+	s.line("")
+}
+
+// share writes the row of one of five replicas, if it is measured. Without a cut, the replica holds everything.
+func (s *scale) share(title, label, cut string) {
+	live, measured := s.figure("cache", label, "live B/object")
+	cpu, _ := s.figure("cache", label, "cpu us/object")
+	gb, cores, received := live*millions/1e9, cpu*millions/1e6, "–"
+	fifth := func(metric string) float64 { v, _ := s.figure("shard", label+cut, metric); return v }
+	whole := func(metric string) float64 { v, _ := s.figure("shard", label+", whole", metric); return v }
+	if cut != "" {
+		measured = measured && fifth("live MB") > 0 && whole("live MB") > 0
+		gb, cores = gb*fifth("live MB")/whole("live MB"), cores*fifth("list cpu s")/whole("list cpu s")
+		received = number(fifth("list MB") * millions / podsOfShard / 1e3)
+	} else if all := whole("list MB"); all > 0 {
+		received = number(all * millions / podsOfShard / 1e3)
+	}
+	if measured {
+		s.line("| %s | %s | %s | %s | %s |", title, number(gb), number(5*gb), number(cores), received)
+	}
 }
 
 // fleet computes the cost of a fleet from that of an agent.

@@ -3,9 +3,10 @@ package report
 const scaleIntro = `# Scale
 
 This page says how leat grows, what a fleet of agents costs an API server, and which setting moves each limit. Every
-figure is measured by a row of the bench, or computed from such a figure. ` + "`make bench`" + ` and ` + "`make bench-real`" + ` measure the
-rows and write this page; [benchmarks.md](benchmarks.md) has all rows, and names the machine. To write the page again
-from the stored figures:
+figure is measured by a row of the bench, or computed from such a figure; other times are defaults of settings.
+` + "`make bench`" + ` and ` + "`make bench-real`" + ` measure the rows and write this page; [benchmarks.md](benchmarks.md) has all rows,
+and names the machine. Rows are measured at different times, so compare processor times within a row. To write the page
+again from the stored figures:
 
     go -C bench run ./cmd/bench -docs ../docs -again
 
@@ -26,13 +27,24 @@ measures 50,000. A replica that starts its caches only as the leader saves memor
 
 const scaleShards = `There are three ways to hold less in each replica. A type of your own has only the fields that you read. Package
 ` + "`packed`" + ` holds whole objects as bytes. Package ` + "`shard`" + ` divides the objects of a controller among replicas, so that
-each holds its part; [its decision](decisions/0033-shards.md) has the reasons. By default, objects also share equal
-parts; "unshared" is ` + "`informer.Options.NoSharedParts`" + `.
+each works on its part and holds its part; [its decision](decisions/0033-shards.md) has the reasons. By default, objects
+also share equal parts; "unshared" is ` + "`informer.Options.NoSharedParts`" + `.
 
-Package ` + "`shard/cut`" + ` reads one shard of a collection (row ` + "`shard`" + `). If the API server obeys ` + "`shardSelector`" + ` (KEP-5866),
-an agent with one fifth of the objects receives and decodes only these. Otherwise the client drops the other objects
-before it decodes them: this saves the same memory and a part of the processor time, but no bytes. Each shard also holds
-the parts that its objects share with those of other shards, such as labels of one workload.
+## With shards, each replica holds a part
+
+Package ` + "`shard/cut`" + ` reads one shard of a collection. If the API server obeys ` + "`shardSelector`" + ` (KEP-5866), a replica with
+one fifth of the objects receives and decodes only these. Otherwise the client drops the other objects before it decodes
+them. Each shard also holds the parts that its objects share with those of other shards, such as labels of one workload.
+An event is a change of any object, also of another shard (row ` + "`shard`" + `).
+
+`
+
+const scaleProtocol = `A replica that is killed delays only its own objects: another replica gets them when the Lease has expired, after
+` + "`shard.Options.LeaseDuration`" + `. With leader election, all objects wait that long. The price of shards is paid at the API
+server: each replica renews its Lease and lists those of the group every ` + "`shard.Options.RetryPeriod`" + `, 2 s by default. So
+n replicas send n updates and n lists of n Leases in this time. With leader election, only the leader sends updates, and
+the others read the Lease. The metrics ` + "`leat_shard_*`" + ` show the part of each replica, its waits and its moves, and
+` + "`leat_informer_dropped_total`" + ` shows what a client drops because the server does not cut.
 
 `
 
@@ -61,14 +73,14 @@ const scaleLimits = `## Where the limits are
 
 | limit | what it bounds | what happens there | settings that move it |
 |---|---|---|---|
-| etcd | writes, and lists of the newest version | each write is one transaction of the whole cluster | write less; read from caches: ` + "`cachedclient`" + `, WatchLists |
-| watch cache of kube-apiserver | the history that a watch can resume from | after a longer outage every watch gets 410 and lists again | ` + "`--watch-cache-sizes`" + `; bookmarks, which leat requests |
-| processor of kube-apiserver | handshakes, lists and events of all clients | answers of 429, and slow lists | ` + "`fleet.Options.Jitter`" + `; field selectors; protobuf |
-| priority and fairness | lists in progress of one kind of clients | requests wait, then 429 with Retry-After | ` + "`scopes.Options.MaxLists`" + `, ` + "`fleet.Options.MaxLists`" + ` |
-| bandwidth of the server | bytes of an event times its watches | watches fall behind and are closed | selectors, shards, ` + "`metadata`" + ` or a partial type |
-| memory of the agent | objects times bytes | the agent is killed | a type of your own, ` + "`packed`" + `, ` + "`fleet.ForNode`" + ` with ` + "`GOMEMLIMIT`" + ` |
-| processor of the agent | events times the cost of an event | the backlog of a handler grows | shards, protobuf, coalescing handlers |
-| connections | streams of one HTTP/2 connection | a new connection when all streams of one are in use | scopes with selectors that cover several namespaces |
+| etcd | writes, and lists of the newest version | writes wait for the disk of a majority of its members | write less; read from caches: ` + "`cachedclient`" + `, WatchLists; ` + "`--etcd-servers-overrides`" + ` moves Events to another etcd |
+| watch cache of kube-apiserver | the history that a watch can resume from | after a longer outage, watches get 410 and list again | no setting: the server chooses the size; bookmarks, which leat requests, keep idle watches in the history |
+| processor of kube-apiserver | handshakes, lists and events of all clients | answers of 429, and slow lists | ` + "`fleet.Options.Jitter`" + `; field selectors; protobuf; more servers, with ` + "`--goaway-chance`" + ` |
+| priority and fairness | requests in progress of one kind of clients | requests wait, then 429 with Retry-After | a PriorityLevelConfiguration for the clients; ` + "`scopes.Options.MaxLists`" + `, ` + "`fleet.Options.MaxLists`" + ` |
+| bandwidth of the server | bytes of an event times its watches | watches fall behind and are closed | selectors; shards that the server cuts; protobuf; informers of metadata |
+| memory of the agent | objects times bytes | the agent is killed | a type of your own, ` + "`packed`" + `, shards, ` + "`fleet.ForNode`" + ` with ` + "`GOMEMLIMIT`" + ` |
+| processor of the agent | events times the cost of an event | the backlog of a handler grows | shards, protobuf, ` + "`informer.HandlerOptions.Coalesce`" + ` |
+| connections | streams of one HTTP/2 connection | a new connection when all streams of one are in use | ` + "`--http2-max-streams-per-connection`" + `; scopes with selectors that cover several namespaces |
 
 leat bounds the parts that it owns. After an outage, a reflector spreads its list over five seconds. A failed request
 waits at most 30 s before the next, and honors ` + "`Retry-After`" + `. Several clusters have a client and informers each;
