@@ -127,7 +127,9 @@ func TestStoppedProcess(t *testing.T) {
 		require.ErrorIs(t, context.Cause(ctx), shard.ErrLost, "a timer ends the contexts, although Run waits for a request")
 		_, _, ok := b.Begin(t.Context(), 1)
 		require.False(t, ok, "the other replica waits longer than this one works")
-		<-time.After(8 * time.Second)
+		// The other replica sees the last renewal up to RetryPeriod late, waits for LeaseDuration, and looks once in a
+		// RetryPeriod: 9 s after the deadline at the latest.
+		<-time.After(10 * time.Second)
 		begin(t, b, 1)
 		again()
 		<-time.After(time.Minute)
