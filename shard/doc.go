@@ -42,6 +42,11 @@
 // may be called on any goroutine, at any time, and does not block. Kind.Source has one goroutine, which adds the keys
 // of new ranges.
 //
+// # Debugging
+//
+// Status says what a replica holds, and what it waits for and why. If the program has a manager, the metrics
+// leat_shard_*, the live page, /debug/controllers/shard-GROUP and /readyz show it; see docs/debugging.md.
+//
 // # Limits
 //
 // A replica that gets a range reads its objects from its own cache, which may be older than the last write of the
