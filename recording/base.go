@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
@@ -21,17 +22,33 @@ import (
 // base is the state before the first segment of a ring. The bytes of its objects are in a file; memory has their
 // identities and their places. The file only grows, until half of it is garbage; then it is copied.
 type base struct {
-	path   string
-	file   *os.File
-	size   int64
-	places map[uint64]place
-	last   uint64 // number of the last place
+	path      string
+	file      *os.File
+	size      int64  // with what is unwritten
+	unwritten []byte // the end of the file
+	places    map[uint64]place
+	last      uint64 // number of the last place
 
-	loader *loader[*metav1.PartialObjectMetadata]
+	loader *loader[*identified]
 	coding *codec.Coding
 	at     time.Time // of the last change
 	err    error
 }
+
+// identified is what memory has of an object.
+type identified struct {
+	Metadata struct {
+		Name            string    `json:"name" protobuf:"bytes,1,opt,name=name"`
+		Namespace       string    `json:"namespace" protobuf:"bytes,3,opt,name=namespace"`
+		UID             types.UID `json:"uid" protobuf:"bytes,5,opt,name=uid"`
+		ResourceVersion string    `json:"resourceVersion" protobuf:"bytes,6,opt,name=resourceVersion"`
+	} `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+}
+
+func (i *identified) GetName() string            { return i.Metadata.Name }
+func (i *identified) GetNamespace() string       { return i.Metadata.Namespace }
+func (i *identified) GetUID() types.UID          { return i.Metadata.UID }
+func (i *identified) GetResourceVersion() string { return i.Metadata.ResourceVersion }
 
 // place is where the bytes of an object are.
 type place struct {
@@ -45,22 +62,34 @@ const minGarbage = 16 << 20
 func newBase(dir string) (*base, error) {
 	b := &base{path: filepath.Join(dir, "segment-base"), places: map[uint64]place{}}
 	b.coding = codec.NewCoding(b.store, func([]byte, []byte) ([]byte, error) { return nil, errors.New("recording: not in memory") })
-	b.loader = newLoader[*metav1.PartialObjectMetadata](b.coding.Encode)
+	b.loader = newLoader[*identified](b.coding.Encode)
 	b.loader.only = true
 	var err error
 	b.file, err = os.OpenFile(b.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	return b, err
 }
 
-// store writes the bytes of an object to the file, and returns the number of their place.
+// store adds the bytes of an object to the file, and returns the number of their place.
 func (b *base) store(dst, src []byte) []byte {
-	if _, err := b.file.WriteAt(src, b.size); err != nil && b.err == nil {
-		b.err = err
-	}
 	b.last++
 	b.places[b.last] = place{b.size, len(src)}
 	b.size += int64(len(src))
+	if b.unwritten = append(b.unwritten, src...); len(b.unwritten) >= fullBlock {
+		b.write()
+	}
 	return binary.AppendUvarint(dst, b.last)
+}
+
+// write writes what is unwritten. fold calls it last, so that others read from the file.
+func (b *base) write() {
+	_, err := b.file.WriteAt(b.unwritten, b.size-int64(len(b.unwritten)))
+	if b.err == nil {
+		b.err = err
+	}
+	b.unwritten = b.unwritten[:0]
+	if cap(b.unwritten) > 4*fullBlock { // one large object does not cost memory forever
+		b.unwritten = nil
+	}
 }
 
 // number returns the number of the place of an object.
@@ -89,6 +118,7 @@ func (b *base) fold(path string) error {
 			delete(b.loader.streams, rec.Stream.ID)
 		}
 	}
+	b.write()
 	b.loader.timeline.notes = nil
 	for _, k := range b.loader.order {
 		for _, sc := range k.scopes {
@@ -149,7 +179,7 @@ func (b *base) keep(used func(*Stream) bool) {
 			delete(l.kinds, k.key)
 		}
 	}
-	l.order = slices.DeleteFunc(l.order, func(k *kind[*metav1.PartialObjectMetadata]) bool { return len(k.scopes) == 0 })
+	l.order = slices.DeleteFunc(l.order, func(k *kind[*identified]) bool { return len(k.scopes) == 0 })
 }
 
 // each calls f with all objects.

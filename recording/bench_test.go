@@ -99,13 +99,19 @@ func BenchmarkTap(b *testing.B) {
 	}
 	c := codec.New[*small](codec.Options{})
 	for _, mode := range []struct {
-		name   string
-		method recording.Compression
-	}{{"tap=none", nil}, {"tap=plain", recording.Plain()}, {"tap=repeats", recording.Repeats()}, {"tap=flate", recording.Flate()}} {
+		name string
+		make func(*testing.B, recording.Options) *recording.Recorder
+	}{
+		{"tap=none", nil},
+		{"tap=plain", toFile(recording.Plain())},
+		{"tap=repeats", toFile(recording.Repeats())},
+		{"tap=flate", toFile(recording.Flate())},
+		{"tap=ring", toRing},
+	} {
 		b.Run(mode.name, func(b *testing.B) {
 			var body io.Reader = &around{b: stream}
-			if mode.method != nil {
-				body = tappedBody(b, body, mode.method)
+			if mode.make != nil {
+				body = tappedBody(b, body, mode.make)
 			}
 			events, err := c.NewEventReader(context.Background(), body, "application/json", pods, api.Options[*small]{DropManagedFields: true})
 			if err != nil {
@@ -123,16 +129,35 @@ func BenchmarkTap(b *testing.B) {
 	}
 }
 
-// tappedBody returns a body that is recorded to a file.
-func tappedBody(b *testing.B, body io.Reader, method recording.Compression) io.Reader {
-	f, err := os.Create(filepath.Join(b.TempDir(), "bench.rec"))
+// toFile records to a file.
+func toFile(method recording.Compression) func(*testing.B, recording.Options) *recording.Recorder {
+	return func(b *testing.B, o recording.Options) *recording.Recorder {
+		f, err := os.Create(filepath.Join(b.TempDir(), "bench.rec"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = f.Close() })
+		o.Compression = method
+		r, err := recording.New(&rewinding{File: f}, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r
+	}
+}
+
+// toRing records to a ring that is so small that it forgets all the time.
+func toRing(b *testing.B, o recording.Options) *recording.Recorder {
+	r, err := recording.NewRing(recording.RingOptions{Options: o, Dir: b.TempDir(), MaxBytes: 16 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := recording.New(&rewinding{File: f}, recording.Options{Compression: method, Wait: true, Backlog: 1 << 20})
-	if err != nil {
-		b.Fatal(err)
-	}
+	return r.Recorder
+}
+
+// tappedBody returns a body that is recorded.
+func tappedBody(b *testing.B, body io.Reader, newRecorder func(*testing.B, recording.Options) *recording.Recorder) io.Reader {
+	r := newRecorder(b, recording.Options{Wait: true, Backlog: 1 << 20})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -141,7 +166,6 @@ func tappedBody(b *testing.B, body io.Reader, method recording.Compression) io.R
 		if err := <-ended; err != nil {
 			b.Error(err)
 		}
-		_ = f.Close()
 	})
 	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil

@@ -19,7 +19,7 @@ type Compression interface {
 	Decompress(dst, src []byte, limit int) ([]byte, error)
 }
 
-// Plain stores blocks as they are. A Ring uses it, because most of what a ring writes is deleted unread.
+// Plain stores blocks as they are. It costs more time than Repeats, because more bytes are written.
 func Plain() Compression { return plain{} }
 
 type plain struct{}

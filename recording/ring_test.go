@@ -131,7 +131,7 @@ func requireDump(r *rig, ring *recording.Ring, moments []moment) {
 
 // TestARingIsBounded writes much more than the ring may hold.
 func TestARingIsBounded(t *testing.T) {
-	withRing(t, recording.RingOptions{MaxBytes: 100_000, MaxDumps: 2}, testserver.Options{ImmediateDeletion: true}, func(r *rig, ring *recording.Ring, i *informer.Informer[*corev1.Pod]) {
+	withRing(t, recording.RingOptions{MaxBytes: 30_000, MaxDumps: 2}, testserver.Options{ImmediateDeletion: true}, func(r *rig, ring *recording.Ring, i *informer.Informer[*corev1.Pod]) {
 		random := rand.New(rand.NewPCG(1, 1))
 		var paths []string
 		for n := range 3000 {
@@ -142,10 +142,10 @@ func TestARingIsBounded(t *testing.T) {
 				path, err := ring.Dump()
 				require.NoError(t, err)
 				paths = append(paths, path)
-				require.Less(t, folder(t, filepath.Dir(path), "segment-0"), int64(130_000))
+				require.Less(t, folder(t, filepath.Dir(path), "segment-0"), int64(40_000))
 			}
 		}
-		require.Greater(t, ring.Stats().Written, uint64(300_000))
+		require.Greater(t, ring.Stats().Written, uint64(90_000))
 		left, err := filepath.Glob(filepath.Join(filepath.Dir(paths[0]), "dump-*"))
 		require.NoError(t, err)
 		require.Equal(t, paths[4:], left)

@@ -51,7 +51,7 @@ func (r *ringSink) begin(at time.Time) error {
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	s.w = newWriter(&counted{s.file, r.written}, Plain(), at)
+	s.w = newWriter(&counted{s.file, r.written}, Repeats(), at)
 	for id, o := range r.streams {
 		continued := &openStream{Stream: o.Stream, records: o.records}
 		s.w.open[id] = continued
