@@ -13,7 +13,9 @@ import (
 func TestCommandsOfTheDocuments(t *testing.T) {
 	path := demoFile(t)
 	words := strings.NewReplacer("shop.rec", path, "dump.rec", path, "12:03:05", "+0s", "12:04:00", "+300ms",
-		"leases --object shop/neighbours", "replicasets --object default/web", "shop/web-0", "default/web-0", "shop/web-1", "default/web-1")
+		"leases --object shop/neighbours-k4qz7w2m5x3p6rta", "replicasets --object default/web",
+		"leases --object shop/neighbours", "replicasets --object default/web",
+		"shop/web-0", "default/web-0", "shop/web-1", "default/web-1")
 	found := 0
 	for _, name := range []string{"debugging.md", "recordings.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
