@@ -33,6 +33,8 @@ type managers struct {
 
 	mu       sync.Mutex // guards the field below
 	managers map[path]*managedfields.FieldManager
+
+	shapes shapes
 }
 
 // path is where a request writes.
@@ -45,8 +47,41 @@ func (m *managers) Updated(by registry.Manager, live, after object.Tree) (object
 		return nil, err
 	}
 	if live == nil {
-		live = m.empty(gvk)
+		return m.created(manager, by, m.empty(gvk), after)
 	}
+	return updated(manager, by, live, after)
+}
+
+// created returns a new object with its owner.
+func (m *managers) created(manager *managedfields.FieldManager, by registry.Manager, empty, after object.Tree) (object.Tree, error) {
+	meta, _ := after["metadata"].(object.Tree)
+	if _, brought := meta["managedFields"]; brought || meta == nil {
+		return updated(manager, by, empty, after)
+	}
+	shape := make([]byte, 0, 1<<10)
+	for _, text := range []string{by.Name, by.Served, by.Subresource} {
+		shape = appendText(shape, text)
+	}
+	shape, ok := appendShape(shape, after, empty, false)
+	if !ok {
+		return updated(manager, by, empty, after)
+	}
+	if entry, known := m.shapes.get(shape); known {
+		out := newDocument(after).Object
+		object.Metadata(out)["managedFields"] = []any{entry}
+		return out, nil
+	}
+	out, err := updated(manager, by, empty, after)
+	if err != nil {
+		return nil, err
+	}
+	if entries := object.SliceAt(object.Metadata(out), "managedFields"); len(entries) == 1 {
+		m.shapes.put(shape, entries[0].(object.Tree))
+	}
+	return out, nil
+}
+
+func updated(manager *managedfields.FieldManager, by registry.Manager, live, after object.Tree) (object.Tree, error) {
 	before, fresh := newDocument(live), newDocument(after)
 	out, err := manager.Update(before, fresh, by.Name)
 	if err != nil {
