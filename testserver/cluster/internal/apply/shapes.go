@@ -10,15 +10,16 @@ import (
 	"github.com/leatproject/leat/testserver/internal/object"
 )
 
-// Limits of a table of shapes. A full table is emptied: the next creation of each shape then costs as much as the first.
+// Limits of a table of shapes. A full table is emptied: the next creation of each shape then costs as much as the
+// first.
 const (
 	maxShapes    = 64
 	maxShapeSize = 16 << 10
 )
 
-// shapes keep the entry of metadata.managedFields that a creation gets, by the shape of the object. Objects of one shape
-// get the same entry except for its time, and most creations repeat a shape. Computing an entry takes an eighth of the
-// processor time of a creation.
+// shapes keep the entry of metadata.managedFields that a creation gets, by the shape of the object. Objects of one
+// shape get the same entry except for its time, and most creations repeat a shape. Computing an entry takes an eighth
+// of the processor time of a creation.
 type shapes struct {
 	mu    sync.Mutex // guards the field below
 	known map[string]object.Tree
@@ -51,11 +52,11 @@ func (s *shapes) put(shape []byte, entry object.Tree) {
 	s.known[string(shape)] = entry
 }
 
-// appendShape appends everything of a value that its owner's fields depend on, and reports whether value is a JSON value
-// of at most maxShapeSize. It writes the names of members and the types of values. It writes scalars
+// appendShape appends everything of a value that its owner's fields depend on, and reports whether value is a JSON
+// value of at most maxShapeSize. It writes the names of members and the types of values. It writes scalars
 //
-//   - in lists, because the keys of a list's items and the items of sets are part of the paths of fields; lists with one
-//     owner are written too, because the schema is not consulted,
+//   - in lists, because the keys of a list's items and the items of sets are part of the paths of fields; other lists
+//     are written too, because the schema is not consulted,
 //   - where the empty object has a scalar, because a field with an equal value has no owner.
 func appendShape(to []byte, value, empty any, inList bool) ([]byte, bool) {
 	if len(to) > maxShapeSize {
