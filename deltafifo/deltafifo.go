@@ -67,6 +67,13 @@ func (q *DeltaFIFO[T]) Lookup(namespace, name []byte) (T, bool) {
 // KnownLen returns the number of objects after the next Pop. Only the producer may call it.
 func (q *DeltaFIFO[T]) KnownLen() int { return len(q.known) }
 
+// Len returns the number of objects whose changes the next Pop takes. It may be called on any goroutine.
+func (q *DeltaFIFO[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.buffer.objects)
+}
+
 // Put records a new state of an object and the version of the collection with it. An object whose UID differs from the
 // known one is recorded as a deletion of the known object, with an unknown final state, and an addition. Only the
 // producer may call it.

@@ -48,12 +48,14 @@ func TestOrder(t *testing.T) {
 	q.Put(at("c", "4"), "4")
 	q.DeleteLast(at("b", "5"), "5")
 	q.Put(at("a", "6"), "6")
+	require.Equal(t, 3, q.Len())
 	require.Equal(t, []string{
 		"Added ns/b#uid-b@1", "Updated ns/b#uid-b@3 from @1", "Deleted ns/b#uid-b@5",
 		"Added ns/a#uid-a@2", "Updated ns/a#uid-a@6 from @2",
 		"Added ns/c#uid-c@4",
 	}, lines(drain(t, q)))
 	require.Equal(t, 2, q.KnownLen())
+	require.Zero(t, q.Len())
 	_, known := q.Get(keyOf("b"))
 	require.False(t, known)
 }

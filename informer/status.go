@@ -24,6 +24,8 @@ type Status struct {
 	Synced          bool
 	Objects         int
 	ResourceVersion string
+	// Depth is the number of objects whose changes wait in the DeltaFIFO for the next batch.
+	Depth int
 	// Undecodable is the number of objects whose newest state could not be decoded or transformed. The cache holds
 	// their last good state, or does not hold them.
 	Undecodable int
@@ -66,6 +68,7 @@ func (i *Informer[T]) Status() Status {
 		Synced:          runstate.IsClosed(i.synced),
 		Objects:         snapshot.Len(),
 		ResourceVersion: snapshot.ResourceVersion(),
+		Depth:           i.fifo.Len(),
 		Undecodable:     len(i.feed.Undecodable()),
 	}
 	if check := i.checkStatus.Load(); check != nil {
@@ -112,6 +115,9 @@ func (s Status) String() string {
 		if s.Reflector.Remaining > 0 {
 			fmt.Fprintf(&b, " of %d", int64(s.Reflector.Objects)+s.Reflector.Remaining)
 		}
+	}
+	if s.Depth > 0 {
+		fmt.Fprintf(&b, ", %d queued", s.Depth)
 	}
 	if s.Undecodable > 0 {
 		fmt.Fprintf(&b, ", %d undecodable", s.Undecodable)

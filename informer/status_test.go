@@ -3,10 +3,13 @@ package informer_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -29,6 +32,9 @@ func TestStatusString(t *testing.T) {
 		{"widgets.leat.test: not synced, waiting, 0 objects received, after a failure: connection refused (the server asked for a pause of 7s)", informer.Status{
 			Reflector: reflector.Status{Phase: reflector.Waiting, Err: failed, Attempt: 1, RetryAfter: 7 * time.Second},
 		}},
+		{"widgets.leat.test: synced, 1 object at version 42, watching, 3 queued", informer.Status{
+			Synced: true, Objects: 1, ResourceVersion: "42", Depth: 3, Reflector: reflector.Status{Phase: reflector.Watching},
+		}},
 		{"widgets.leat.test: synced, 1 object at version 42, watching", informer.Status{
 			Synced: true, Objects: 1, ResourceVersion: "42",
 			Reflector: reflector.Status{Phase: reflector.Watching, Objects: 500, Remaining: 1200, LastError: failed},
@@ -46,4 +52,24 @@ func TestStatusString(t *testing.T) {
 		tc.status.Name = widgets.String()
 		require.Equal(t, tc.want, tc.status.String())
 	}
+}
+
+// TestDepth holds a batch back, and counts the objects that change meanwhile.
+func TestDepth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, held := newSource(), make(chan struct{})
+		src.set("a", 1)
+		i := informer.New(src, informer.Options[*widget]{OnBatch: func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-held }})
+		defer running(t, i)()
+		synctest.Wait()
+		require.Zero(t, i.Status().Depth, "an object in a batch is not queued")
+		src.set("b", 1)
+		src.set("b", 2)
+		src.set("c", 1)
+		synctest.Wait()
+		require.Equal(t, 2, i.Status().Depth)
+		close(held)
+		synctest.Wait()
+		require.Zero(t, i.Status().Depth)
+	})
 }

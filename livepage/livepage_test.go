@@ -94,6 +94,7 @@ type answer struct {
 		Name, Phase, Version, Error string
 		Running, Synced, Failing    bool
 		Objects, Bytes, Sampled     int
+		Depth                       int
 		Batches, Changes            uint64
 		Stored                      histogram
 		ScopeCount                  int
@@ -300,7 +301,7 @@ func TestNobodyLooks(t *testing.T) {
 	part := &observed{}
 	register(t, p, "", part)
 	require.Nil(t, part.f, "no hook before the first look")
-	_ = look(t, p, true)
+	require.Equal(t, 2, look(t, p, true).Informers[0].Depth)
 	require.NotNil(t, part.f)
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	stored := informer.Stored{Objects: 3, Received: time.Now()}
@@ -313,7 +314,7 @@ type observed struct {
 	f func(informer.Stored)
 }
 
-func (o *observed) Status() informer.Status { return informer.Status{Name: "things"} }
+func (o *observed) Status() informer.Status { return informer.Status{Name: "things", Depth: 2} }
 
 func (o *observed) Stopped() <-chan struct{} { return nil }
 

@@ -86,7 +86,7 @@ type informerState struct {
 	Bytes       int64              `json:"bytes"`   // of all objects in JSON, by the mean of the sample
 	Sampled     int                `json:"sampled"` // objects in the sample
 	Version     string             `json:"version"`
-	Reached     string             `json:"reached"`   // received last; Version follows
+	Depth       int                `json:"depth"`     // objects whose changes wait in the DeltaFIFO
 	Received    int                `json:"received"`  // objects of the list in progress
 	Remaining   int64              `json:"remaining"` // objects that will follow, or -1
 	HeardAt     int64              `json:"heardAt"`
@@ -332,7 +332,7 @@ func (s *shownInformer) state(debug bool) informerState {
 	r := status.Reflector
 	out := informerState{
 		Name: s.name, Resource: status.Resource.Plural, Phase: r.Phase, Running: status.Running, Synced: status.Synced,
-		Objects: status.Objects, Version: status.ResourceVersion, Reached: r.ResourceVersion, Received: r.Objects, Remaining: r.Remaining,
+		Objects: status.Objects, Version: status.ResourceVersion, Depth: status.Depth, Received: r.Objects, Remaining: r.Remaining,
 		HeardAt: millis(status.HeardAt), NextAttempt: millis(r.NextAttempt), Attempt: r.Attempt, Failing: r.Err != nil,
 		LastErrorAt: millis(r.LastErrorAt), Undecodable: status.Undecodable, Counters: r.Counters,
 		Batches: s.batches.batches.Load(), Changes: s.batches.changes.Load(), Stored: s.batches.stored.read(),

@@ -186,10 +186,10 @@ export class Pipeline {
       value: p ? rate(p.events) : "–", state: worst(phases.map((x) => x[0])), flows: p?.events > 0,
       note: s.informers.length === 1 ? phases[0][1] : `${watching} of ${s.informers.length} watching${waiting ? `, ${waiting} waiting` : ""}`,
     });
-    const queued = s.informers.filter((i) => i.synced && i.reached !== i.version).length;
+    const depth = sum(s.informers, (i) => i.depth);
     this.set(1, {
       value: rate(batches), state: "ok", flows: batches > 0,
-      note: [batches > 0 ? `${(changes / batches).toFixed(1)} a batch` : "no batch", queued ? `${plural(queued, "queue")} in use` : "queue empty"].join(", "),
+      note: [batches > 0 ? `${(changes / batches).toFixed(1)} a batch` : "no batch", depth ? `${plural(depth, "object")} queued` : "queue empty"].join(", "),
     });
     const unsynced = s.informers.filter((i) => !i.synced).length;
     const heard = Math.min(...s.informers.map((i) => i.heardAt || Infinity));
@@ -281,6 +281,7 @@ class InformerRow {
     text(this.facts, [
       i.scopeCount ? `${plural(i.scopeCount, "scope")}${i.scopes.length && i.scopes.length < i.scopeCount ? `, ${number(i.scopes.length)} shown` : ""}` : "",
       i.shard.by ? `shards: the ${i.shard.by === "undecided" ? "server has not said who cuts" : `${i.shard.by} cuts`}, ${plural(i.shard.dropped, "object or event", "objects and events")} of others dropped${i.shard.reason ? `, because ${i.shard.reason}` : ""}` : "",
+      i.depth ? `${plural(i.depth, "object")} with changes in the DeltaFIFO` : "",
       i.sampled ? `${size(i.bytes)}, from a sample of ${plural(i.sampled, "object")}` : "",
       plural(c.Events, "event"), plural(c.Bookmarks, "bookmark"), plural(c.Lists, "complete list"), plural(c.WatchLists, "WatchList"), plural(c.Pages, "page"), plural(c.Watches, "watch", "watches"),
       c.Expired ? `${number(c.Expired)} answers 410` : "", c.Stale ? plural(c.Stale, "stale event") : "", i.undecodable ? plural(i.undecodable, "undecodable object") : "", c.Malformed ? plural(c.Malformed, "malformed object") : "",
