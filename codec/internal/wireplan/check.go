@@ -20,7 +20,7 @@ func (p *Plan) Check(r *Reader, b []byte, drop bool) error {
 		w = p.bare
 	}
 	if r.checked == nil {
-		r.checked = &checked{fields: map[*messageField]checkedField{}, parts: plan.NewTags()}
+		r.checked = &checked{places: map[*messageField]reflect.Value{}, parts: plan.NewTags()}
 	}
 	r.depth = 0
 	r.breaks.begin(b)
@@ -55,15 +55,23 @@ func (p *messagePlan) check(r *Reader, b []byte) error {
 			b = b[n:]
 			continue
 		}
-		x, n := consumeValue(typ, b)
+		if typ != protowire.BytesType {
+			n, err := f.checkNumber(r, typ, b)
+			if err != nil {
+				return plan.Within(f.name, err)
+			}
+			b = b[n:]
+			continue
+		}
+		content, n := consumeBytes(b)
 		if n < 0 {
 			return plan.Within(f.name, ErrWire)
 		}
 		b = b[n:]
-		if r.depth == 1 && r.checked.(*checked).passed(f, x) {
+		if r.depth == 1 && r.checked.(*checked).passed(f, content) {
 			continue
 		}
-		if err := f.check(r, x); err != nil {
+		if err := f.checkBytes(r, content); err != nil {
 			return plan.Within(f.name, err)
 		}
 		if r.depth == 1 {
@@ -76,8 +84,8 @@ func (p *messagePlan) check(r *Reader, b []byte) error {
 
 // checked is what Check remembers of an answer.
 type checked struct {
-	fields map[*messageField]checkedField
-	parts  *plan.Parts // for its tags; nil if this program has none
+	places map[*messageField]reflect.Value // for the values of fields
+	parts  *plan.Parts                     // for its tags; nil if this program has none
 	hasher plan.Hasher
 	// tags are those of structs of objects that have passed, each at a place that the other half of its tag gives. Most
 	// updates change only the status, so the spec has passed before.
@@ -99,12 +107,12 @@ const (
 // passed reports whether the same bytes of a struct of the object have passed before. If not, note remembers that they
 // have passed now. Two texts have the same tag with a negligible probability, also if a user has chosen them; see
 // plan.Hasher.Of.
-func (c *checked) passed(f *messageField, x wireValue) bool {
+func (c *checked) passed(f *messageField, content []byte) bool {
 	c.at = nowhere
-	if c.parts == nil || f.share != shareStruct || !f.part.KeepFirst || x.typ != protowire.BytesType || len(x.bytes) < minChecked {
+	if c.parts == nil || f.share != shareStruct || !f.part.KeepFirst || len(content) < minChecked {
 		return false
 	}
-	t := c.hasher.Of(c.parts, x.bytes)
+	t := c.hasher.Of(c.parts, content)
 	c.at, c.tag = t.Place(), t[0]^uint64(f.number)
 	return len(c.tags) > 0 && c.tags[c.at&uint64(len(c.tags)-1)] == c.tag
 }
@@ -122,40 +130,53 @@ func (c *checked) note() {
 	c.tags[c.at&uint64(len(c.tags)-1)] = c.tag
 }
 
-// checkedField is what Check remembers of a field.
-type checkedField struct {
-	to      reflect.Value // a place for its values
-	strings bool          // see hasStrings
+// checkBytes is check for a value of the most frequent wire type. It passes the bytes in registers: a wireValue is
+// passed in memory, and reading it right after writing it stalls the processor.
+func (f *messageField) checkBytes(r *Reader, content []byte) error {
+	switch f.content {
+	case fieldText:
+		return nil
+	case fieldTime:
+		if _, ok := timeSeconds(content); ok {
+			return nil
+		}
+	case fieldStrings:
+		if _, _, plain := plainEntry(content); plain || f.kind == fieldSlice {
+			return nil
+		}
+	}
+	if f.message != nil {
+		return f.message.check(r, content)
+	}
+	return f.check(r, wireValue{typ: protowire.BytesType, bytes: content})
+}
+
+// checkNumber is check for a value of another wire type. n is the size of the value.
+func (f *messageField) checkNumber(r *Reader, typ protowire.Type, b []byte) (n int, err error) {
+	if f.content == fieldNumber && typ == f.wire {
+		n = protowire.ConsumeFieldValue(f.number, typ, b)
+	} else {
+		var x wireValue
+		if x, n = consumeValue(typ, b); n >= 0 {
+			err = f.check(r, x)
+		}
+	}
+	if n < 0 {
+		err = ErrWire
+	}
+	return n, err
 }
 
 // check returns the error of set for a value.
 func (f *messageField) check(r *Reader, x wireValue) error {
-	switch {
-	case f.content == fieldNumber:
-		return x.want(f.wire)
-	case x.typ != protowire.BytesType:
-	case f.content == fieldText:
-		return nil
-	case f.content == fieldTime:
-		if _, ok := timeSeconds(x.bytes); ok {
-			return nil
-		}
-	case f.message != nil:
-		return f.message.check(r, x.bytes)
-	}
-	fields := r.checked.(*checked).fields
-	c, ok := fields[f]
+	places := r.checked.(*checked).places
+	to, ok := places[f]
 	if !ok {
-		c = checkedField{reflect.New(f.typ), hasStrings(f.typ)}
-		fields[f] = c
+		to = reflect.New(f.typ)
+		places[f] = to
 	}
-	if c.strings && x.typ == protowire.BytesType {
-		if _, _, plain := plainEntry(x); plain || f.kind == fieldSlice {
-			return nil
-		}
-	}
-	err := f.set(r, placeOf(c.to), x)
-	switch v := c.to.Elem(); {
+	err := f.set(r, placeOf(to), x)
+	switch v := to.Elem(); {
 	case v.Kind() == reflect.Map:
 		v.Clear() // it keeps its memory for the next message, and so does the target of a pointer
 	case v.Kind() == reflect.Pointer && !v.IsNil():

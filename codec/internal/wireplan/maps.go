@@ -51,7 +51,7 @@ func (c *compiler) mapOf(t reflect.Type) (setWire, error) {
 // orSet sets a map entry with short if that accepts it, otherwise with long.
 func orSet(short func(r *Reader, to place, key, value []byte) bool, long setWire) setWire {
 	return func(r *Reader, to place, x wireValue) error {
-		if key, value, plain := plainEntry(x); plain && short(r, to, key, value) {
+		if key, value, plain := plainEntry(x.bytes); plain && short(r, to, key, value) {
 			return nil
 		}
 		return long(r, to, x)
@@ -59,8 +59,7 @@ func orSet(short func(r *Reader, to place, key, value []byte) bool, long setWire
 }
 
 // plainEntry returns the key and the value of an entry that has exactly these two fields, both length-delimited.
-func plainEntry(x wireValue) (key, value []byte, ok bool) {
-	b := x.bytes
+func plainEntry(b []byte) (key, value []byte, ok bool) {
 	if len(b) == 0 || b[0] != EntryKey<<3|byte(protowire.BytesType) {
 		return nil, nil, false
 	}

@@ -56,6 +56,7 @@ const (
 	fieldMessage
 	fieldPointer // to a message
 	fieldSlice   // of anything except bytes
+	fieldStrings // see hasStrings
 )
 
 // compiler makes the plans of structs. A recursive struct refers to its own plan.
@@ -206,6 +207,8 @@ func contentOf(t reflect.Type, encoding string) (fieldKind, protowire.Type) {
 		return fieldNumber, wire
 	case t.Kind() == reflect.String:
 		return fieldText, wire
+	case hasStrings(t):
+		return fieldStrings, wire
 	default:
 		return fieldOther, wire
 	}
