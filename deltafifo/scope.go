@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/leatproject/leat/api"
@@ -8,7 +9,7 @@ import (
 
 // Scope is one producer of Scopes, for the reflector of one list and watch stream. It corresponds to the producer's
 // methods of DeltaFIFO: what a list lacks is deleted in this scope only. One goroutine may call its methods, except
-// Len, Version and Listed, which may be called on any goroutine.
+// Len, Objects, Version and Listed, which may be called on any goroutine.
 type Scope[T api.Object] struct {
 	set       *Scopes[T]
 	namespace string
@@ -50,6 +51,15 @@ func (s *Scope[T]) Len() int {
 	s.set.q.mu.Lock()
 	defer s.set.q.mu.Unlock()
 	return len(s.members)
+}
+
+// Objects returns what the producer has received: the newest state of each object, in no order, and the version that
+// it has reached. It may be called on any goroutine. While it copies the list, which takes about 20 ms for a million
+// objects, the queue waits.
+func (s *Scope[T]) Objects() (list []T, version string) {
+	s.set.q.mu.Lock()
+	defer s.set.q.mu.Unlock()
+	return slices.AppendSeq(make([]T, 0, len(s.members)), maps.Values(s.members)), s.reached
 }
 
 // Version returns the version of the scope in the last batch.
@@ -217,7 +227,8 @@ func (s *Scope[T]) forgetAwaited() {
 
 // Remove removes the scope and its objects, except those that another scope has. silent means that handlers do not get
 // the deletions, because another process has taken the objects over. The consumer closes gone when it has applied the
-// removal. Remove must be called once, and of the other methods only Len, Version and Listed may be called afterwards.
+// removal. Remove must be called once, and of the other methods only Len, Objects, Version and Listed may be called
+// afterwards.
 func (s *Scope[T]) Remove(silent bool, gone chan struct{}) {
 	m, q := s.set, s.set.q
 	q.mu.Lock()

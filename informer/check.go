@@ -14,11 +14,13 @@ import (
 // Check compares the cache of an informer with the server from time to time. Package consistency has one. It is not
 // part of this package, so that programs without checks do not link it.
 type Check interface {
-	// Run checks until ctx ends. The informer calls it once, on a goroutine of its own.
+	// Run checks until ctx ends. The informer calls it once, on a goroutine of its own. An informer of package scopes
+	// calls it once for each scope.
 	Run(ctx context.Context, i Checked)
 }
 
-// Checked is what a Check sees and does of an informer. The functions may be called on any goroutine.
+// Checked is what a Check sees and does of an informer, or of one scope of it. The functions may be called on any
+// goroutine.
 type Checked struct {
 	Source   any // the ListerWatcher
 	Selector api.Selector
@@ -27,14 +29,14 @@ type Checked struct {
 	Logger   *zap.Logger
 	Synced   <-chan struct{}
 
-	State       func() Identities // of the present snapshot
+	State       func() Identities // at present, with an exact version
 	Undecodable func() []*api.UndecodableError
 	WaitFor     func(ctx context.Context, version string) error // blocks until the cache has the version
 	Relist      func() bool                                     // see reflector.Reflector.Relist
 	Report      func(CheckStatus)                               // sets Status.Check
 }
 
-// Identities is what a Check reads of a cache.Snapshot.
+// Identities is what a Check reads of a cache.Snapshot, or of a scope.
 type Identities interface {
 	// ResourceVersion returns the version of the snapshot.
 	ResourceVersion() string
@@ -44,7 +46,7 @@ type Identities interface {
 	Identity(key api.Key) (uid types.UID, version string, exists bool)
 }
 
-// CheckStatus describes the consistency check of an informer; see Options.Check.
+// CheckStatus describes the consistency checks of an informer, or of one scope; see Options.Check.
 type CheckStatus struct {
 	// Checks is the number of checks that have ended. At is the end of the last one, and Err its error or nil.
 	Checks int
@@ -59,6 +61,6 @@ func (i *Informer[T]) checked() Checked {
 	return Checked{
 		Source: i.lw, Selector: i.o.Selector, PageSize: i.o.PageSize, Rand: i.o.Rand, Logger: i.log, Synced: i.synced,
 		State: func() Identities { return i.Snapshot() }, Undecodable: i.feed.Undecodable, WaitFor: i.WaitFor,
-		Relist: i.feed.Relist, Report: func(s CheckStatus) { i.checkStatus.Store(&s) },
+		Relist: i.relist, Report: func(s CheckStatus) { i.checkStatus.Store(&s) },
 	}
 }

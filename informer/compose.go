@@ -22,8 +22,6 @@ type Feed interface {
 	Status() reflector.Status
 	// Undecodable returns the objects whose newest state could not be decoded.
 	Undecodable() []*api.UndecodableError
-	// Relist makes the reflectors list again, and reports whether one of them does.
-	Relist() bool
 	// UseLogger sets the logger before Run, if the options have none.
 	UseLogger(log *zap.Logger)
 	// Logger returns the logger.
@@ -38,6 +36,9 @@ type Parts struct {
 	Feed Feed
 	// Scopes returns the state of each scope, ordered by name, and a text that says which of them are late and why.
 	Scopes func() (all []ScopeStatus, late string)
+	// Check returns the sum of the checks of all scopes. The informer does not run Options.Check; the feed runs it for
+	// each scope.
+	Check func() CheckStatus
 	// Selectors returns the selector of each present scope that can have objects of a namespace.
 	Selectors func(namespace string) []api.Selector
 	// Observe calls f after every batch, also after one that has only versions or scopes. The returned function ends
@@ -56,7 +57,7 @@ func Compose[T api.Object](
 	}
 	i := newInformer(lw, o)
 	p := make(i.fifo, o.reflector())
-	i.scopes, i.selectors, i.observeScopes = p.Scopes, p.Selectors, p.Observe
+	i.scopes, i.scopeChecks, i.selectors, i.observeScopes = p.Scopes, p.Check, p.Selectors, p.Observe
 	i.setFeed(p.Feed)
 	return i
 }
@@ -74,6 +75,7 @@ type ScopeStatus struct {
 	ResourceVersion string // of the scope in the cache
 	Undecodable     int
 	Shard           api.ShardStatus // zero if the scope reads a whole collection
+	Check           CheckStatus     // of this scope; zero without Options.Check
 	Reflector       reflector.Status
 }
 

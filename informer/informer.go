@@ -97,7 +97,9 @@ type Informer[T api.Object] struct {
 	log           *zap.Logger
 	fifo          *deltafifo.DeltaFIFO[T]
 	feed          Feed
+	relist        func() bool                           // see reflector.Reflector.Relist; nil if Compose made the informer
 	scopes        func() ([]ScopeStatus, string)        // nil unless Compose made the informer
+	scopeChecks   func() CheckStatus                    // as scopes
 	selectors     func(namespace string) []api.Selector // as scopes
 	observeScopes func(f func()) (stop func())          // as scopes
 	indexer       *cache.Indexer[T]
@@ -134,7 +136,9 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	if o.OnBatch == nil && o.Mutations == nil { // these may block, and must not block the reflector
 		ro.OnWait = func(more bool) { i.fifo.Flush(i.process, more) }
 	}
-	i.setFeed(reflector.New(lw, i.fifo, ro))
+	r := reflector.New(lw, i.fifo, ro)
+	i.relist = r.Relist
+	i.setFeed(r)
 	return i
 }
 
@@ -255,7 +259,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if i.resyncCheck > 0 {
 		i.active.Go(func() { i.resyncLoop(ctx, i.resyncCheck) })
 	}
-	if i.o.Check != nil {
+	if i.o.Check != nil && i.scopes == nil {
 		i.active.Go(func() { i.o.Check.Run(ctx, i.checked()) })
 	}
 	for i.fifo.Pop(ctx, i.process) == nil {

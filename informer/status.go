@@ -32,7 +32,7 @@ type Status struct {
 	// HeardAt is the time when the newest information in the cache was received: an event, a bookmark or the end of a
 	// list. The time since then bounds how old the cache may be. It is zero before the first list.
 	HeardAt time.Time
-	// Check describes the consistency check. It is zero without Options.Check.
+	// Check describes the consistency checks, of all scopes if there are any. It is zero without Options.Check.
 	Check    CheckStatus
 	Handlers []HandlerStatus
 	// Shard says who drops the objects of other shards. It is zero if the informer reads a whole collection.
@@ -79,6 +79,7 @@ func (i *Informer[T]) Status() Status {
 	}
 	if i.scopes != nil {
 		s.Scopes, s.LateScopes = i.scopes()
+		s.Check = i.scopeChecks()
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -126,7 +127,7 @@ func (s Status) String() string {
 		fmt.Fprintf(&b, ", %d malformed", s.Reflector.Counters.Malformed)
 	}
 	if s.Check.Missed > 0 {
-		fmt.Fprintf(&b, ", %d missed and found by checks", s.Check.Missed)
+		fmt.Fprintf(&b, ", %d missed and found by checks%s", s.Check.Missed, missedIn(s.Scopes))
 	}
 	if s.Check.Err != nil {
 		fmt.Fprintf(&b, ", the last check failed: %v", s.Check.Err)
@@ -147,6 +148,27 @@ func (s Status) String() string {
 		b.WriteString("; " + s.LateScopes)
 	}
 	return b.String()
+}
+
+// mostNamed is the number of scopes that a text names.
+const mostNamed = 3
+
+// missedIn names the scopes whose checks found something.
+func missedIn(all []ScopeStatus) string {
+	var names []string
+	for _, s := range all {
+		if s.Check.Missed > 0 {
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(names) - mostNamed; n > 0 {
+		names, more = names[:mostNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return " (scopes: " + strings.Join(names, ", ") + more + ")"
 }
 
 func latest(a, b time.Time) time.Time {

@@ -30,7 +30,7 @@ type informerFamilies struct {
 	requests, lists, events, bookmarks, expired family
 	stale, undecodables, backwards              family
 	dropped                                     family
-	checks, missed                              family
+	checks, missed, missedInScope               family
 	pending, handlerPanic, handlerStuck         family
 	stored                                      *prometheus.HistogramVec
 }
@@ -56,6 +56,8 @@ func newInformerFamilies(c *catalog) informerFamilies {
 		dropped:      c.counter("leat_informer_dropped_total", "Objects and events of other shards that the server sent and the client dropped.", "informer"),
 		checks:       c.counter("leat_informer_checks_total", "Consistency checks that have ended.", "informer"),
 		missed:       c.counter("leat_informer_missed_changes_total", "Changes that a consistency check found and that the server had not sent.", "informer"),
+		missedInScope: c.counter("leat_informer_scope_missed_changes_total",
+			"The part of leat_informer_missed_changes_total that belongs to a present scope.", "informer", "scope"),
 		pending:      c.gauge("leat_informer_handler_pending", "Notifications that a handler has not received yet.", "informer", "handler"),
 		handlerPanic: c.counter("leat_informer_handler_panics_total", "Calls of a handler that panicked.", "informer", "handler"),
 		handlerStuck: c.gauge("leat_informer_handler_stuck_seconds", "How long the present call of a handler has taken, if that is longer than StuckAfter, else 0.", "informer", "handler"),
@@ -131,6 +133,9 @@ func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 	f.dropped.send(to, float64(now.Shard.Dropped), s.name)
 	f.checks.send(to, float64(now.Check.Checks), s.name)
 	f.missed.send(to, float64(now.Check.Missed), s.name)
+	for name, missed := range missedByScope(now.Scopes) {
+		f.missedInScope.send(to, float64(missed), s.name, name)
+	}
 	for _, h := range byName(now.Handlers) {
 		f.pending.send(to, float64(h.Pending), s.name, h.Name)
 		f.handlerPanic.send(to, float64(h.Panics), s.name, h.Name)
@@ -149,6 +154,27 @@ const maxHandlers = 25
 
 // otherHandlers is the label of all further handlers.
 const otherHandlers = "others"
+
+// maxScopes is the number of an informer's scopes that have a series of their own.
+const maxScopes = 25
+
+// otherScopes is the label of all further scopes.
+const otherScopes = "others"
+
+// missedByScope returns the missed changes of the scopes that have any. It adds up the scopes beyond maxScopes.
+func missedByScope(all []informer.ScopeStatus) map[string]int {
+	sums := map[string]int{}
+	for _, s := range all {
+		name := strings.ToValidUTF8(s.Name, "?")
+		if len(sums) >= maxScopes {
+			name = otherScopes
+		}
+		if s.Check.Missed > 0 {
+			sums[name] += s.Check.Missed
+		}
+	}
+	return sums
+}
 
 // byName adds up the handlers that have the same name, and the handlers beyond maxHandlers. Of their stuck calls, the
 // one that began first counts.

@@ -6,8 +6,8 @@
 //	ListerWatcher → Reflector → Scope ─┼→ DeltaFIFO → informer.Informer → handlers
 //	ListerWatcher → Reflector → Scope ─┘
 //
-// Read scopes.go for the set, member.go for one scope and the bound on lists, feed.go for Run and the status, and
-// follow.go for scopes that follow objects. deltafifo.Scopes decides what a change is.
+// Read scopes.go for the set, member.go for one scope and the bound on lists, feed.go for Run and the status, follow.go
+// for scopes that follow objects, and check.go for consistency checks. deltafifo.Scopes decides what a change is.
 //
 // # Example
 //
@@ -31,19 +31,20 @@
 //     for the scopes of one namespace only.
 //  6. Status says which scopes are late and why. Synced waits for the scopes that were added before Run or that the
 //     followed objects have at first; removing a late one ends its wait.
-//  7. At most Options.MaxLists lists are in progress at once.
+//  7. At most Options.MaxLists lists are in progress at once, and as many requests of checks, which delay no scope.
 //  8. A scope costs less than 30 KB besides its objects and its connection.
 //
 // # Concurrency
 //
 // Each scope has a goroutine, which calls its source and the callbacks of Options. So callbacks may run on several
-// goroutines at once. Every method may be called on any goroutine, before, during and after Run. Only Run blocks.
+// goroutines at once. With Options.Check, each scope has a second goroutine, for its check. Every method may be called
+// on any goroutine, before, during and after Run. Only Run blocks.
 //
 // # Limits
 //
 // All scopes must be of one server, because a new scope begins with a list that is not older than what the set has. Use
-// an informer for each cluster. Options.Hold and Options.Check must be nil. Handlers get the
-// objects of a scope when its first list is complete, which may be before Synced.
+// an informer for each cluster. Options.Hold must be nil. Handlers get the objects of a scope when its first list is
+// complete, which may be before Synced.
 //
 // # Differences from client-go
 //

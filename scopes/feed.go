@@ -54,6 +54,9 @@ func (s *Set[T]) begin(ctx context.Context, cancel context.CancelFunc) []informe
 				cancel()
 			}
 		})
+		if s.check != nil {
+			s.active.Go(func() { s.check.Run(own, s.checked(m)) })
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.members)) {
 		s.start(s.members[name])
@@ -110,6 +113,11 @@ func (f feed[T]) Logger() *zap.Logger {
 func (s *Set[T]) current() []*member[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.ordered()
+}
+
+// ordered is current for a caller that holds the mutex.
+func (s *Set[T]) ordered() []*member[T] {
 	return slices.SortedFunc(maps.Values(s.members), func(a, b *member[T]) int { return cmp.Compare(a.scope.Name, b.scope.Name) })
 }
 
@@ -119,14 +127,6 @@ func (f feed[T]) Undecodable() (all []*api.UndecodableError) {
 		all = append(all, m.reflector.Undecodable()...)
 	}
 	return all
-}
-
-// Relist makes all scopes list again that have a watch in progress.
-func (f feed[T]) Relist() (any bool) {
-	for _, m := range f.set.current() {
-		any = m.reflector.Relist() || any
-	}
-	return any
 }
 
 // Status describes all reflectors as one: the phase and the error of the first that is late, and the sums of counters.
@@ -197,6 +197,7 @@ func (s *Set[T]) status() (all []informer.ScopeStatus, late string) {
 			Name: m.scope.Name, Namespace: namespaceOf(m.scope.Source), Selector: m.scope.Selector,
 			Synced: runstate.IsClosed(m.store.Listed()), Queued: m.queued.Load(), Objects: m.store.Len(),
 			ResourceVersion: m.store.Version(), Undecodable: len(m.reflector.Undecodable()), Shard: m.shard(), Reflector: r,
+			Check: m.checkStatus(),
 		}
 		all = append(all, status)
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -18,10 +19,11 @@ type member[T api.Object] struct {
 	named     bool // by the user
 	store     *deltafifo.Scope[T]
 	reflector *reflector.Reflector[T]
-	lists     chan struct{} // of the Set
-	queued    atomic.Bool   // the reflector waits for lists
-	listing   bool          // the member has an element in lists; only the reflector's goroutine uses it
-	gone      chan struct{} // closed when the cache does not have the objects any more
+	lists     chan struct{}                        // of the Set
+	queued    atomic.Bool                          // the reflector waits for lists
+	listing   bool                                 // the member has an element in lists; only the reflector's goroutine uses it
+	gone      chan struct{}                        // closed when the cache does not have the objects any more
+	check     atomic.Pointer[informer.CheckStatus] // nil before the check has reported
 
 	// The mutex of the Set guards the fields below.
 	cancel  context.CancelFunc // nil before the reflector starts

@@ -40,11 +40,13 @@ type Scope[T any] struct {
 }
 
 // Options are the options of a Set. Those of the informer hold for each scope, except Selector, which must be empty,
-// and Hold and Check, which must be nil. Callbacks may run on several goroutines at once, one for each scope.
+// and Hold, which must be nil. Callbacks may run on several goroutines at once, one for each scope. Check runs once for
+// each scope, until the scope is removed. It compares what the scope has received with the server, and what it finds
+// leads to a list of this scope only.
 type Options[T api.Object] struct {
 	informer.Options[T]
 	// MaxLists is the largest number of lists in progress at once. A WatchList counts until its initial state is
-	// complete. 0 means 16.
+	// complete. Checks have a bound of their own, which is as large. 0 means 16.
 	MaxLists int
 }
 
@@ -56,6 +58,8 @@ type Set[T api.Object] struct {
 	queue    *deltafifo.Scopes[T]
 	each     reflector.Options[T] // of each scope
 	lists    chan struct{}        // has an element for each list in progress
+	check    informer.Check       // nil means no checks
+	checks   chan struct{}        // has an element for each request of a check in progress
 	active   sync.WaitGroup       // the goroutines of Run
 	batches  hooks.Set[struct{}]
 
@@ -65,14 +69,16 @@ type Set[T api.Object] struct {
 	members   map[string]*member[T]
 	counters  reflector.Counters // of removed scopes, at their removal
 	dropped   uint64             // as counters, for api.ShardStatus
-	state     runstate.State
-	start     func(*member[T]) // starts the goroutine of a scope; nil unless Run is active
-	followed  []informer.Registration
-	fatal     error
+	// pastChecks are the checks of removed scopes.
+	pastChecks informer.CheckStatus
+	state      runstate.State
+	start      func(*member[T]) // starts the goroutine of a scope; nil unless Run is active
+	followed   []informer.Registration
+	fatal      error
 }
 
-// New returns a set without scopes, for objects of one resource. It panics if Options.Selector, Options.Hold or
-// Options.Check is set.
+// New returns a set without scopes, for objects of one resource. It panics if Options.Selector or Options.Hold is
+// set.
 func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	if o.Selector != (api.Selector{}) {
 		panic("scopes: Options.Selector has no effect; set Scope.Selector of each scope")
@@ -80,14 +86,12 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	if o.Hold != nil {
 		panic("scopes: Options.Hold has no effect, because scopes share decoded objects; leave it nil")
 	}
-	if o.Check != nil {
-		panic("scopes: Options.Check has no effect, because a check compares one stream")
-	}
 	if o.MaxLists <= 0 {
 		o.MaxLists = defaultMaxLists
 	}
 	s := &Set[T]{
 		resource: resource, lists: make(chan struct{}, o.MaxLists), members: map[string]*member[T]{},
+		check: o.Check, checks: make(chan struct{}, o.MaxLists),
 		log: o.Logger, ownLogger: o.Logger != nil,
 	}
 	onBatch := o.OnBatch
@@ -100,7 +104,7 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	s.Informer = informer.Compose(collection[T]{s}, o.Options,
 		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Parts {
 			s.queue, s.each = deltafifo.NewScopes(q), each
-			return informer.Parts{Feed: feed[T]{s}, Scopes: s.status, Selectors: s.queue.Selectors, Observe: s.observe}
+			return informer.Parts{Feed: feed[T]{s}, Scopes: s.status, Check: s.checkStatus, Selectors: s.queue.Selectors, Observe: s.observe}
 		})
 	return s
 }
@@ -158,6 +162,8 @@ func (s *Set[T]) Remove(name string, r Removal) <-chan struct{} {
 	delete(s.members, name)
 	s.counters = sum(s.counters, m.reflector.Status().Counters)
 	s.dropped += m.shard().Dropped
+	s.pastChecks = withCheck(s.pastChecks, m)
+	s.pastChecks.Err = nil
 	m.remove(r == Silent)
 	return m.gone
 }

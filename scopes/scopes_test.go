@@ -14,7 +14,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
@@ -306,9 +305,6 @@ func TestWrongUse(t *testing.T) {
 			"the scope is of teams.leat.test, and the set is of widgets.leat.test")
 		require.Panics(t, func() {
 			scopes.New(widgets, scopes.Options[*widget]{Options: informer.Options[*widget]{Selector: api.Selector{Labels: "a=b"}}})
-		})
-		require.PanicsWithValue(t, "scopes: Options.Check has no effect, because a check compares one stream", func() {
-			scopes.New(widgets, scopes.Options[*widget]{Options: informer.Options[*widget]{Check: consistency.Every(time.Hour)}})
 		})
 		_, err := w.set.ListerWatcher().List(t.Context(), api.Options[*widget]{}, nil)
 		require.ErrorContains(t, err, "use the source of a scope")
