@@ -12,13 +12,16 @@ import (
 // resources measures programs with many custom resources.
 func resources(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Resources, Resources: z.Resources, Objects: 20, Form: subject.Unstructured}
+	packed := spec
+	packed.Form = subject.Packed
 	return Row{
 		Name: "resources", Title: "Many custom resources", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"RSS MB", "live MB", "goroutines", "connections", "dialed", "wall s", "cpu s"},
-		Note: "500 custom resources (a quick run has 100) with 20 objects of 2 KB each and an informer each, over TLS and HTTP/2, as maps. From before " +
+		Note: "500 custom resources (a quick run has 100) with 20 objects of 2 KB each and an informer each, over TLS and HTTP/2, as maps; packed: as the bytes of the server. From before " +
 			"the client exists until every informer has its objects. The connections are those that are open afterwards, and those that were opened. controller-runtime has no limit of requests.",
 		Entrants: []Entrant{
 			{Label: "leat, unstructured", Program: leat, Spec: spec},
+			{Label: "leat, unstructured packed", Program: leat, Spec: packed},
 			{Label: "controller-runtime, unstructured", Program: controllerRuntime, Spec: spec},
 		},
 	}

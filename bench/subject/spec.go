@@ -14,7 +14,7 @@ import (
 type Form string
 
 // The forms: a whole corev1.Pod, the same as bytes or as compressed bytes, the eight fields of Pod, metadata only, and
-// a map.
+// a map. In the work Resources, Packed is the bytes of a map.
 const (
 	Full         Form = "full"
 	Packed       Form = "packed"

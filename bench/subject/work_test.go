@@ -232,6 +232,22 @@ func TestNamespaces(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+func TestManyResources(t *testing.T) {
+	s, err := server.NewCustom(3, 0, 2)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	for _, form := range []subject.Form{subject.Unstructured, subject.Packed} {
+		spec := subject.Spec{Work: subject.Resources, Resources: 3, Objects: 2, Form: form, URL: s.URL(), CA: s.Authority()}
+		report, err := play(t, "leat", spec, nil)
+		require.NoError(t, err, form)
+		require.Positive(t, report.Metrics["live MB"], form)
+	}
+	cancel()
+	require.NoError(t, <-ended)
+}
+
 func TestWarm(t *testing.T) {
 	s := serve(t)
 	spec := subject.Spec{Work: subject.Warm, URL: s.URL(), Form: subject.Struct, Wire: subject.JSON, Objects: objects}

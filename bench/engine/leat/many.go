@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/packed"
 )
 
 // many is the informers of custom resources. They share one client.
@@ -19,9 +20,13 @@ func newMany(s subject.Spec) (subject.Many, error) {
 	if err != nil {
 		return nil, err
 	}
+	var o informer.Options[*unstructured.Unstructured]
+	if s.Form == subject.Packed {
+		o.Hold = packed.Bytes[*unstructured.Unstructured]()
+	}
 	var all many
 	for i := range s.Resources {
-		all = append(all, informer.New(apiclient.NewTyped[*unstructured.Unstructured](client, customOf(i), ""), informer.Options[*unstructured.Unstructured]{}))
+		all = append(all, informer.New(apiclient.NewTyped[*unstructured.Unstructured](client, customOf(i), ""), o))
 	}
 	return all, nil
 }
