@@ -21,21 +21,30 @@ import (
 )
 
 // Packed is an object as bytes: those of the server, without what the caller does not need. It takes a quarter of the
-// memory of the decoded object, and decoding it costs about as much as copying the decoded object. A Packed does not
-// change after the codec has passed it on. It implements api.Object. client-go has nothing like it.
+// memory of the decoded object, and decoding it costs about as much as copying the decoded object. The object does not
+// change after the codec has passed it on; its bytes may be encoded later, see Delay. It implements api.Object.
+// client-go has nothing like it.
 type Packed struct {
 	identity             string // namespace, name, UID and version, one after the other
-	data                 string // in the format of form, or what its coding made of that
-	form                 *form
+	data                 string // in the format of form, or what its coding made of that; not set while form has plain
+	form                 atomic.Pointer[form]
 	namespace, name, uid uint16 // lengths in identity
 }
 
-// form is what many objects have in common: how to decode them.
-type form struct {
+// shape is what many objects have in common: how to decode their plain bytes.
+type shape struct {
 	format           int    // the index in formats
 	apiVersion, kind string // see target.complete
 	overwrite        bool
-	coding           *Coding // nil if data is plain
+}
+
+// form tells how to read the bytes of an object. Many objects have the same one.
+type form struct {
+	*shape
+	coding *Coding // nil if the bytes are plain
+	// plain has the bytes of one object that may be encoded later; else it is empty. A reader of such a form does not
+	// look at Packed.data. So Encode can set data first, and then replace the form, beside readers and without a lock.
+	plain string
 }
 
 // Coding encodes the bytes of Packed objects, for example with a compression whose dictionary fits them. An object
@@ -44,35 +53,40 @@ type Coding struct {
 	encode func(dst, src []byte) []byte
 	decode func(dst, src []byte) ([]byte, error)
 
-	forms map[form]*form // by the plain form; this and the field below belong to the goroutine that encodes
+	forms map[shape]*form // this and the field below belong to the goroutine that encodes
 	dst   []byte
 }
 
 // NewCoding returns a Coding of two functions that append to dst. decode must be safe for concurrent use.
 func NewCoding(encode func(dst, src []byte) []byte, decode func(dst, src []byte) ([]byte, error)) *Coding {
-	return &Coding{encode: encode, decode: decode, forms: map[form]*form{}}
+	return &Coding{encode: encode, decode: decode, forms: map[shape]*form{}}
 }
 
 // Encode makes p keep its plain bytes, encoded unless that would not get smaller. It does nothing if p is encoded
-// already. It changes p, so only the function that Packer.Codec calls for a new p may call Encode. One goroutine may
-// use it at a time.
+// already. It changes p, so only the function that Packer.Codec calls for a new p may call Encode. After p.Delay, it may
+// also be called later. One goroutine may use it at a time.
 func (c *Coding) Encode(p *Packed, plain []byte) {
-	if p.form.coding != nil {
+	f := p.form.Load()
+	if f.coding != nil {
 		return
 	}
 	c.dst = c.encode(c.dst[:0], plain)
-	if len(c.dst) >= len(plain) {
+	switch {
+	case len(c.dst) < len(plain):
+		p.data = string(c.dst)
+		p.form.Store(c.formOf(f.shape))
+	case f.plain == "":
 		p.Keep(plain)
-		return
 	}
-	f := c.forms[*p.form]
+}
+
+func (c *Coding) formOf(s *shape) *form {
+	f := c.forms[*s]
 	if f == nil {
-		copied := *p.form
-		copied.coding = c
-		f = &copied
-		c.forms[*p.form] = f
+		f = &form{shape: s, coding: c}
+		c.forms[*s] = f
 	}
-	p.data, p.form = string(c.dst), f
+	return f
 }
 
 // Keep makes p keep a copy of its plain bytes. Only the function that Packer.Codec calls for a new p may call it.
@@ -80,6 +94,21 @@ func (p *Packed) Keep(plain []byte) {
 	if p.data != string(plain) {
 		p.data = string(plain)
 	}
+}
+
+// Delay is Keep for a p that Coding.Encode may encode later, while other goroutines read it.
+func (p *Packed) Delay(plain []byte) {
+	p.form.Store(&form{shape: p.form.Load().shape, plain: string(plain)})
+	p.data = ""
+}
+
+// load returns the bytes of p and their form.
+func (p *Packed) load() (*form, string) {
+	f := p.form.Load()
+	if f.plain != "" {
+		return f, f.plain
+	}
+	return f, p.data
 }
 
 // GetNamespace returns the namespace of the object.
@@ -106,28 +135,35 @@ func (p *Packed) parts() identity {
 }
 
 // Len returns the number of bytes that hold the object, besides its identity.
-func (p *Packed) Len() int { return len(p.data) }
+func (p *Packed) Len() int {
+	_, data := p.load()
+	return len(data)
+}
 
 // Data returns the bytes of an object that is not encoded, as a sample for a Coding. It reports false for one that is.
-func (p *Packed) Data() (string, bool) { return p.data, p.form.coding == nil }
+func (p *Packed) Data() (string, bool) {
+	f, data := p.load()
+	return data, f.coding == nil
+}
 
 // MarshalJSON returns the bytes as a string, so that objects with equal bytes are equal as JSON, whatever their Coding.
 func (p *Packed) MarshalJSON() ([]byte, error) {
-	b, err := p.plain(&unpacker{})
+	_, b, err := p.plain(&unpacker{})
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(b)
 }
 
-// plain returns the bytes in the object's format. They are valid until the next use of u.
-func (p *Packed) plain(u *unpacker) (_ []byte, err error) {
-	u.data = append(u.data[:0], p.data...)
-	if p.form.coding == nil {
-		return u.data, nil
+// plain returns the shape and the plain bytes of the object. The bytes are valid until the next use of u.
+func (p *Packed) plain(u *unpacker) (s *shape, _ []byte, err error) {
+	f, data := p.load()
+	u.data = append(u.data[:0], data...)
+	if f.coding == nil {
+		return f.shape, u.data, nil
 	}
-	u.decoded, err = p.form.coding.decode(u.decoded[:0], u.data)
-	return u.decoded, err
+	u.decoded, err = f.coding.decode(u.decoded[:0], u.data)
+	return f.shape, u.decoded, err
 }
 
 var errLongIdentity = errors.New("a namespace, name or UID that is too long")
@@ -142,10 +178,12 @@ func newPacked(f *form, id identity, data string) (*Packed, error) {
 	for _, part := range [...][]byte{id.namespace, id.name, id.uid, id.version} {
 		identity.Write(part)
 	}
-	return &Packed{
-		identity: identity.String(), data: data, form: f,
+	p := &Packed{
+		identity: identity.String(), data: data,
 		namespace: uint16(len(id.namespace)), name: uint16(len(id.name)), uid: uint16(len(id.uid)),
-	}, nil
+	}
+	p.form.Store(f)
+	return p, nil
 }
 
 // Packer packs objects of one Go type, and unpacks them. It is safe for concurrent use.
@@ -210,7 +248,7 @@ func (k *packer) packEncoded(a *answer, o encoded, drop bool, keep func(*Packed,
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPacked(k.formOf(form{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict}), id, "")
+	p, err := newPacked(k.formOf(shape{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict}), id, "")
 	if err == nil {
 		keep(p, plain)
 	}
@@ -227,43 +265,43 @@ func (k *packer) pack(object any) (*Packed, error) {
 	if !ok {
 		return nil, fmt.Errorf("codec: %T has no identity", object)
 	}
-	f, b, err := k.encode(object)
+	s, b, err := k.encode(object)
 	if err != nil {
 		return nil, err
 	}
 	id := identity{
 		namespace: []byte(o.GetNamespace()), name: []byte(o.GetName()), uid: []byte(o.GetUID()), version: []byte(o.GetResourceVersion()),
 	}
-	p, err := newPacked(k.formOf(f), id, string(b))
+	p, err := newPacked(k.formOf(s), id, string(b))
 	if err == nil {
 		_, err = k.unpack(p)
 	}
 	return p, err
 }
 
-// encode returns the bytes of an object, and their form.
-func (k *packer) encode(object any) (f form, b []byte, err error) {
+// encode returns the bytes of an object, and their shape.
+func (k *packer) encode(object any) (s shape, b []byte, err error) {
 	err = errNotEncodable
 	for i := 0; err == errNotEncodable && i < len(formats); i++ {
 		if k.d.readers[i] != nil {
-			f.format = i
+			s.format = i
 			b, err = formats[i].marshal(object, api.Resource{})
 		}
 	}
-	if err == nil && f.format == protobufAt {
+	if err == nil && s.format == protobufAt {
 		var e envelope
 		e, err = open(b)
-		f.apiVersion, f.kind, b = string(e.apiVersion), string(e.kind), e.raw
+		s.apiVersion, s.kind, b = string(e.apiVersion), string(e.kind), e.raw
 	}
-	return f, b, err
+	return s, b, err
 }
 
-// formOf returns a form that is equal to f. It is the same one as long as all objects have one kind and one format.
-func (k *packer) formOf(f form) *form {
+// formOf returns the form of plain bytes of a shape. It is the same one as long as all objects have one kind and one
+// format.
+func (k *packer) formOf(s shape) *form {
 	last := k.form.Load()
-	if last == nil || *last != f {
-		last = new(form)
-		*last = f
+	if last == nil || *last.shape != s {
+		last = &form{shape: &s}
 		k.form.Store(last)
 	}
 	return last
@@ -297,15 +335,15 @@ func (k *Packer[T]) Identities() func(p *Packed) (T, error) {
 	}
 	var objects [2]struct {
 		identifiable
-		form *form // of which the object has the apiVersion and the kind
+		shape *shape // of which the object has the apiVersion and the kind
 	}
 	turn := 0
 	return func(p *Packed) (T, error) {
 		turn = 1 - turn
 		o := &objects[turn]
-		if o.form != p.form {
-			o.identifiable, o.form = reflect.New(k.d.target.elem).Interface().(identifiable), p.form
-			k.d.target.complete(o.identifiable, p.form.apiVersion, p.form.kind, p.form.overwrite)
+		if s := p.form.Load().shape; o.shape != s {
+			o.identifiable, o.shape = reflect.New(k.d.target.elem).Interface().(identifiable), s
+			k.d.target.complete(o.identifiable, s.apiVersion, s.kind, s.overwrite)
 		}
 		o.SetNamespace(p.GetNamespace())
 		o.SetName(p.GetName())
@@ -317,14 +355,14 @@ func (k *Packer[T]) Identities() func(p *Packed) (T, error) {
 
 // identity returns an object of p's identity by decoding a message that has only that.
 func (k *Packer[T]) identity(p *Packed) (T, error) {
-	f, stub := *p.form, *p
-	f.coding = nil
+	s := p.form.Load().shape
 	encode := jsonStub
-	if f.format == protobufAt {
+	if s.format == protobufAt {
 		encode = protobufStub
 	}
-	stub.form, stub.data = &f, string(encode(p.parts()))
-	return k.Unpack(&stub)
+	stub := &Packed{identity: p.identity, namespace: p.namespace, name: p.name, uid: p.uid, data: string(encode(p.parts()))}
+	stub.form.Store(&form{shape: s})
+	return k.Unpack(stub)
 }
 
 // unpacker is the memory that decoding one object needs.
@@ -344,16 +382,16 @@ func (k *packer) unpack(p *Packed) (any, error) {
 		u = &unpacker{wire: wireplan.NewReader(k.d.target.strings, never), json: jsonplan.NewReader(k.d.target.strings, never)}
 		u.wire.Remember()
 	}
-	b, err := p.plain(u)
+	s, b, err := p.plain(u)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := k.d.readers[p.form.format].unpack(u, b)
+	obj, err := k.d.readers[s.format].unpack(u, b)
 	if max(cap(u.data), cap(u.decoded)) <= maxKeptBytes {
 		k.unpackers.Put(u)
 	}
 	if err == nil {
-		k.d.target.complete(obj, p.form.apiVersion, p.form.kind, p.form.overwrite)
+		k.d.target.complete(obj, s.apiVersion, s.kind, s.overwrite)
 	}
 	return obj, err
 }

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -226,6 +227,44 @@ func TestCoding(t *testing.T) {
 	again, err := p.MarshalJSON()
 	require.NoError(t, err)
 	require.Equal(t, same, again)
+}
+
+// TestEncodeBesideReaders encodes an object that was delayed, while others read it. The one that would not get smaller
+// stays plain.
+func TestEncodeBesideReaders(t *testing.T) {
+	for _, part := range []int{1, 2} {
+		coding := codec.NewCoding(
+			func(dst, src []byte) []byte { return append(dst, src[:len(src)/part]...) },
+			func(dst, src []byte) ([]byte, error) {
+				object, err := json.Marshal(managedPod(1))
+				return append(dst, object...), err
+			},
+		)
+		k := codec.NewPacker[*corev1.Pod](codec.Options{})
+		c := k.Codec((*codec.Packed).Delay)
+		packed, _, err := collect(c, string(listOf(codec.MediaTypeJSON, managedPod(1))), codec.MediaTypeJSON, pods, api.Options[*codec.Packed]{})
+		require.NoError(t, err)
+		p := packed[0]
+		data, plain := p.Data()
+		require.True(t, plain)
+		require.Equal(t, len(data), p.Len())
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 50 {
+					object, err := k.Unpack(p)
+					if err != nil || object.Name != managedPod(1).Name || p.Len() == 0 {
+						panic(fmt.Sprint(object, err))
+					}
+				}
+			})
+		}
+		coding.Encode(p, []byte(data))
+		all.Wait()
+		require.Equal(t, len(data)/part, p.Len())
+		_, plain = p.Data()
+		require.Equal(t, part == 1, plain)
+	}
 }
 
 // TestPackedReusesKnownObjects returns the very object that Known has, and packs only the others.

@@ -23,19 +23,26 @@ type Train = func(samples [][]byte) (encode func(dst, src []byte) []byte, decode
 //
 // The first objects of the first list are the samples. When newer objects compress much worse than the samples did,
 // train is called again with newer samples. Objects that are cached keep their encoding.
+//
+// Objects of a list are encoded at once. Objects that have changed stay plain up to a total of 4 MiB. Beyond that,
+// those whose last change is the oldest are encoded. So an object that changes often, such as a pod that starts, is
+// seldom encoded. With a Transform, all objects are encoded at once.
 func Coded[T api.Object](train Train) informer.Holding[T] {
 	if train == nil {
 		panic("packed: Coded needs a function that trains")
 	}
-	return &coded[T]{train}
+	return &coded[T]{train, freshBytes}
 }
 
 // coded is a pointer, so that two users share an informer only if they use one value.
-type coded[T api.Object] struct{ train Train }
+type coded[T api.Object] struct {
+	train Train
+	fresh int // see encoder
+}
 
 // HoldObjects implements informer.Holding.
 func (c *coded[T]) HoldObjects(i *informer.Informer[T]) {
-	e := &encoder{train: c.train}
+	e := &encoder{train: c.train, limit: c.fresh}
 	added := e.add
 	if i.Options().Transform != nil {
 		added = nil // the object is decoded once more, so it is encoded after that
@@ -68,6 +75,11 @@ type encoder struct {
 	waiting []*codec.Packed // objects of the first list that no one else has yet
 	holding bool            // new objects wait for the first training
 
+	watching bool // new objects are those of single events, and not of a list
+	fresh    fresh
+	limit    int // of the size of fresh
+	buffer   []byte
+
 	samples      [][]byte // plain bytes for the next training
 	plain, coded int      // bytes of the objects since the last decision
 	objects      int      // their number
@@ -76,17 +88,30 @@ type encoder struct {
 
 // add encodes a new object, or keeps it plain until the encoder is trained.
 func (e *encoder) add(p *codec.Packed, plain []byte) {
-	e.sample(plain)
-	if e.coding == nil && !e.holding {
-		e.retrain(enoughSamples)
+	if e.coding == nil {
+		e.sample(plain)
+		if !e.holding {
+			e.retrain(enoughSamples)
+		}
 	}
-	if e.coding != nil {
+	switch {
+	case e.coding == nil:
+		p.Keep(plain)
+		if e.holding {
+			e.waiting = append(e.waiting, p)
+		}
+	case e.watching:
+		p.Delay(plain)
+		e.fresh.put(p)
+		for e.fresh.size > e.limit {
+			oldest := e.fresh.takeOldest()
+			data, _ := oldest.Data()
+			e.buffer = append(e.buffer[:0], data...)
+			e.encode(oldest, e.buffer)
+		}
+	default:
+		e.fresh.remove(api.KeyOf(p))
 		e.encode(p, plain)
-		return
-	}
-	p.Keep(plain)
-	if e.holding {
-		e.waiting = append(e.waiting, p)
 	}
 }
 
@@ -104,6 +129,7 @@ func (e *encoder) sample(plain []byte) {
 }
 
 func (e *encoder) encode(p *codec.Packed, plain []byte) {
+	e.sample(plain)
 	e.coding.Encode(p, plain)
 	e.plain, e.coded, e.objects = e.plain+len(plain), e.coded+p.Len(), e.objects+1
 	if e.objects < window {
@@ -177,10 +203,16 @@ func (s *encodingSource) List(ctx context.Context, o api.Options[*codec.Packed],
 
 // Watch watches the source. The initial objects of a WatchList wait as those of a list.
 func (s *encodingSource) Watch(ctx context.Context, o api.Options[*codec.Packed]) iter.Seq2[api.Event[*codec.Packed], error] {
+	events := s.ListerWatcher.Watch(ctx, o)
 	if o.SendInitialEvents == nil || !*o.SendInitialEvents {
-		return s.ListerWatcher.Watch(ctx, o)
+		return func(yield func(api.Event[*codec.Packed], error) bool) {
+			s.encoder.watching = true
+			defer func() { s.encoder.watching = false }()
+			events(yield)
+		}
 	}
 	return func(yield func(api.Event[*codec.Packed], error) bool) {
+		defer func() { s.encoder.watching = false }()
 		stopped := false
 		h := holder[api.Event[*codec.Packed]]{encoder: s.encoder, pass: func(e api.Event[*codec.Packed]) error {
 			if !yield(e, nil) {
@@ -191,7 +223,7 @@ func (s *encodingSource) Watch(ctx context.Context, o api.Options[*codec.Packed]
 		}}
 		h.begin()
 		defer h.end()
-		for event, err := range s.ListerWatcher.Watch(ctx, o) {
+		for event, err := range events {
 			switch {
 			case err != nil:
 				if h.flush(fewestSamples) == nil {
@@ -201,6 +233,7 @@ func (s *encodingSource) Watch(ctx context.Context, o api.Options[*codec.Packed]
 			case event.InitialEventsEnd:
 				_ = h.flush(fewestSamples)
 				h.end()
+				s.encoder.watching = true
 			}
 			if !stopped {
 				_ = h.add(event)

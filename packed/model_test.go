@@ -306,7 +306,7 @@ func TestPackedInformerIsLikeAWholeOne(t *testing.T) {
 					runModel(t, seed, protobuf, transform, packed.Bytes[*corev1.Pod](), asIs)
 				})
 				t.Run(name+"coded", func(t *testing.T) {
-					runModel(t, seed, protobuf, transform, packed.Coded[*corev1.Pod](flatten), asIs)
+					runModel(t, seed, protobuf, transform, packed.CodedAfter[*corev1.Pod](4<<10, flatten), asIs)
 				})
 				t.Run(name+"foreign", func(t *testing.T) {
 					runModel(t, seed, protobuf, transform, packed.Bytes[*corev1.Pod](), hidden)
@@ -314,7 +314,7 @@ func TestPackedInformerIsLikeAWholeOne(t *testing.T) {
 			}
 		}
 		t.Run(fmt.Sprint(seed, " unstructured"), func(t *testing.T) {
-			runModel(t, seed, false, false, packed.Coded[*unstructured.Unstructured](flatten), asIs)
+			runModel(t, seed, false, false, packed.CodedAfter[*unstructured.Unstructured](4<<10, flatten), asIs)
 		})
 	}
 }
