@@ -63,8 +63,8 @@ func NewCoding(encode func(dst, src []byte) []byte, decode func(dst, src []byte)
 }
 
 // Encode makes p keep its plain bytes, encoded unless that would not get smaller. It does nothing if p is encoded
-// already. It changes p, so only the function that Packer.Codec calls for a new p may call Encode. After p.Delay, it may
-// also be called later. One goroutine may use it at a time.
+// already. It changes p, so only the function that Packer.Codec calls for a new p may call Encode. After p.Delay, it
+// may also be called later. One goroutine may use it at a time.
 func (c *Coding) Encode(p *Packed, plain []byte) {
 	f := p.form.Load()
 	if f.coding != nil {
