@@ -9,15 +9,15 @@ import (
 	"github.com/leatproject/leat/internal/sameorigin"
 )
 
-// Frame returns the files and the checks of the page around other answers. The document is the file of this name
-// without .html. Package history shows a recording with it. The error says which of the allowed hosts is invalid.
-func Frame(o Options, document string, answers *http.ServeMux) (http.Handler, error) {
+// Frame returns the files and the checks of the page around other answers. The script is the file that fills the
+// document. Package history shows a recording with it. The error says which of the allowed hosts is invalid.
+func Frame(o Options, script string, answers *http.ServeMux) (http.Handler, error) {
 	guard, err := sameorigin.New(o.AllowedHosts)
 	if err != nil {
 		return nil, fmt.Errorf("livepage: Options.AllowedHosts: %w", err)
 	}
 	p := &Page{o: o, guard: guard}
-	serveAssets(answers, document)
+	serveAssets(answers, script)
 	return p.guarded(answers), nil
 }
 

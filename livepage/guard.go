@@ -55,8 +55,8 @@ var contentTypes = map[string]string{
 	".svg": "image/svg+xml", "LICENSE": "text/plain; charset=utf-8",
 }
 
-// serveAssets adds a path for each file, and "/" for the document, which is a file without its .html.
-func serveAssets(mux *http.ServeMux, document string) {
+// serveAssets adds a path for each file, "/" for the document, and /page.js for the script that fills it.
+func serveAssets(mux *http.ServeMux, script string) {
 	files, err := assets.ReadDir("assets")
 	if err != nil {
 		panic(err) // the files are part of the binary
@@ -68,10 +68,11 @@ func serveAssets(mux *http.ServeMux, document string) {
 			panic(err)
 		}
 		path := "/" + name
-		if title, ok := strings.CutSuffix(name, ".html"); ok {
-			if path = "/{$}"; title != document {
-				continue
-			}
+		switch name {
+		case "index.html":
+			path = "/{$}"
+		case script:
+			path = "/page.js"
 		}
 		kind := contentTypes[name[strings.LastIndexByte(name, '.'):]]
 		if kind == "" {

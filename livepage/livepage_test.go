@@ -599,7 +599,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
 	}
-	for _, path := range []string{"/", "/state", "/main.js"} {
+	for _, path := range []string{"/", "/state", "/page.js"} {
 		for name, c := range map[string]struct {
 			change []func(*http.Request)
 			code   int
@@ -629,7 +629,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	p := newPage(t, livepage.Options{})
 	for path, kind := range map[string]string{
-		"/": "text/html; charset=utf-8", "/main.js": "text/javascript; charset=utf-8", "/page.css": "text/css; charset=utf-8",
+		"/": "text/html; charset=utf-8", "/page.js": "text/javascript; charset=utf-8", "/page.css": "text/css; charset=utf-8",
 		"/icon.svg": "image/svg+xml", "/uPlot.LICENSE": "text/plain; charset=utf-8", "/state": "application/json",
 	} {
 		w := send(p, false, http.MethodGet, path)

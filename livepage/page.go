@@ -255,7 +255,7 @@ func (p *Page) showController(c reconciling) (remove func()) {
 // set, and methods that it does not know.
 func (p *Page) Handler(debug bool) http.Handler {
 	mux := http.NewServeMux()
-	serveAssets(mux, "index")
+	serveAssets(mux, "main.js")
 	if debug {
 		p.serveObjects(mux)
 		p.serveActions(mux)

@@ -25,7 +25,7 @@ func TestShowServesAPage(t *testing.T) {
 	out, _ := inBackground(t, "show", path, "--page", "--at", "+100ms")
 	out.await(t, "page of the recording on ")
 	url := recordingURL.FindStringSubmatch(out.String())[1]
-	require.Contains(t, readFrom(t, url), "recording.js")
+	require.Contains(t, readFrom(t, url+"page.js"), "The page of a recording.")
 	require.Contains(t, readFrom(t, url+"recording"), `"name":"demo.rec"`)
 	require.Contains(t, readFrom(t, url+"keys?q=replicasets"), `"key":"default/web"`)
 

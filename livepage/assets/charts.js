@@ -93,6 +93,7 @@ function decades(u, axis, min, max) {
 function options({ def, plot }, least) {
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const clock = (s) => new Date(s * 1000).toLocaleTimeString("en-GB");
+  const fits = (u, s) => u.valToPos(s, "x") < plot.clientWidth - 56 - 26; // the end of the axis would cut the label
   return {
     width: plot.clientWidth, height: 120, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
     scales: {
@@ -101,7 +102,7 @@ function options({ def, plot }, least) {
         : { range: (u, min, max) => [0, Math.max(4, max * 1.15)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, space: 90, values: (u, splits) => splits.map(clock) },
+      { ...axis, grid: { show: false }, size: 22, space: 90, values: (u, splits) => splits.map((s) => (fits(u, s) ? clock(s) : "")) },
       { ...axis, size: 52, space: 26, incrs: WHOLE, ...(def.log && { splits: decades, filter: (u, splits) => splits }), values: (u, splits) => splits.map((v, i) => (def.log && splits.length > 4 && i % 2 ? "" : def.format(v).replace(".0", ""))) },
     ],
     series: [{}, ...def.series.map((s) => ({ label: s.label, stroke: colour(s.colour), width: 1.5, spanGaps: true, points: { show: false } }))],

@@ -113,7 +113,7 @@ export function duration(s) {
 export const ago = (s) => (s < 1 ? "now" : `${duration(Math.floor(s))} ago`);
 
 // bytes formats a size.
-export const bytes = (n) => (n >= 1 << 30 ? `${one.format(n / (1 << 30))} GiB` : n >= 1 << 20 ? `${one.format(n / (1 << 20))} MiB` : `${whole.format(n / 1024)} KiB`);
+export const bytes = (n) => (n >= 1 << 30 ? `${one.format(n / (1 << 30))} GiB` : n >= 1 << 20 ? `${one.format(n / (1 << 20))} MiB` : n >= 1024 ? `${whole.format(n / 1024)} KiB` : `${whole.format(n)} B`);
 
 // plural formats a count with its noun.
 export const plural = (n, noun, many = `${noun}s`) => `${number(n)} ${n === 1 ? noun : many}`;

@@ -49,7 +49,7 @@ export class Lab {
     const help = el("p", { className: "muted", id: `help-${a.name}` }, a.help);
     const button = el("button", { type: "submit", "data-action": a.name, "aria-describedby": help.id }, a.label);
     const said = el("p", { className: "said", hidden: true });
-    const form = el("form", { className: "action" }, button, ...a.fields.map((f, i) => el("label", {}, el("span", { className: "muted" }, f.label), inputs[i])), help, said);
+    const form = el("form", { className: "action", "aria-label": a.label }, button, ...a.fields.map((f, i) => el("label", {}, el("span", { className: "muted" }, f.label), inputs[i])), help, said);
     form.addEventListener("submit", async (e) => {
       e.preventDefault();
       if (button.getAttribute("aria-busy")) return;

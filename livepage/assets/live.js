@@ -62,7 +62,7 @@ export class Live {
     const body = el("tbody");
     this.informerPanel = el("section", { "aria-labelledby": "informers-title" },
       el("div", { className: "title-row" }, this.informerTitle, this.filter),
-      el("div", { className: "panel table-wrap", role: "region", "aria-labelledby": "informers-title", tabIndex: 0 }, el("table", { className: "informers" },
+      el("div", { className: "panel table-wrap", role: "region", "aria-labelledby": "informers-title", tabIndex: 0 }, el("table", { className: "informers", "aria-labelledby": "informers-title" },
         el("thead", {}, el("tr", {}, ...["Informer", "Stream", "Objects", "Version", "Heard", "Events/s", "Batches/s", "Stored, p99", "Handlers"].map((h, i) =>
           el("th", { scope: "col", className: i >= 2 && i <= 7 ? "num" : "" }, h)))), body)));
     this.informers = new Rows(body, (i) => i.name, (i) => new InformerRow(i, this));
@@ -228,7 +228,12 @@ class InformerRow {
     this.stream = el("span");
     this.why = el("span", { className: "why" });
     this.cells[0].append(this.stream, this.why);
-    const row = el("tr", {}, el("th", { scope: "row" }, this.toggle), ...this.cells);
+    const onkeydown = (e) => {
+      if (e.key !== "Escape" || this.details.hidden) return;
+      this.open(false);
+      this.toggle.focus();
+    };
+    const row = el("tr", { onkeydown }, el("th", { scope: "row" }, this.toggle), ...this.cells);
     this.list = el("tbody");
     this.handlers = new Rows(this.list, (h) => h.key, () => new HandlerRow());
     this.error = el("p", { className: "error-text", hidden: true });
@@ -236,7 +241,7 @@ class InformerRow {
     this.scopes = new Rows(this.scopeList, (s) => s.name, () => new ScopeRow());
     this.scopeTable = el("table", { className: "handlers", hidden: true, "aria-label": `Scopes of ${i.name}` }, el("thead", {}, el("tr", {}, ...["Scope", "State", "Objects", "Dropped"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.scopeList);
     this.facts = el("p", { className: "muted facts" });
-    this.details = el("tr", { id, className: "details", hidden: true }, el("td", { colSpan: 9 }, this.error,
+    this.details = el("tr", { id, className: "details", hidden: true, onkeydown }, el("td", { colSpan: 9 }, this.error,
       el("table", { className: "handlers", "aria-label": `Handlers of ${i.name}` }, el("thead", {}, el("tr", {}, ...["Handler", "State", "Pending", "Panics"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.list), this.scopeTable, this.facts));
     this.nodes = [row, this.details];
   }

@@ -1,16 +1,19 @@
 // The page polls one JSON document a second while it is visible, and shows it in one of three views.
 import { el, text, attr, show, Rows, bytes, duration, plural } from "./dom.js";
+import { $, Views } from "./views.js";
 import { Samples } from "./samples.js";
 import { Live } from "./live.js";
 import { OneObject } from "./object.js";
 import { Lab } from "./lab.js";
 
 const EVERY = 1000; // milliseconds between two polls
-const $ = (id) => document.getElementById(id);
 
 const samples = new Samples();
-const views = { live: new Live($("live"), samples), object: new OneObject($("object")), lab: new Lab($("lab"), samples) };
-const badges = new Rows($("badges"), (b) => b.name, () => {
+const views = new Views({ live: "Live", object: "One object", lab: "Lab" }, () => samples.latest && render());
+const link = (name) => document.querySelector(`nav a[data-view="${name}"]`);
+const badgeList = el("ul", { className: "badges", id: "badges", "aria-label": "State of the program" });
+document.querySelector("header").append(badgeList);
+const badges = new Rows(badgeList, (b) => b.name, () => {
   const dot = el("i", { className: "dot", "aria-hidden": "true" });
   const label = el("span");
   const node = el("li", { className: "badge" }, dot, label);
@@ -24,22 +27,9 @@ const badges = new Rows($("badges"), (b) => b.name, () => {
   };
 });
 
-let view = "live";
 let timer = 0;
 let failedSince = 0;
 let said = "";
-
-function route() {
-  const [, name] = location.hash.split("/");
-  views[view].leave?.();
-  view = views[name] ? name : "live";
-  for (const section of document.querySelectorAll(".view")) show(section, section.id === view);
-  for (const link of document.querySelectorAll("nav a")) {
-    attr(link, "aria-current", link.dataset.view === view ? "page" : null);
-  }
-  views[view].enter?.(location.hash);
-  if (samples.latest) render();
-}
 
 async function poll() {
   clearTimeout(timer);
@@ -62,12 +52,12 @@ async function poll() {
 function render() {
   const s = samples.latest;
   text($("program"), s.program);
-  show(document.querySelector('nav a[data-view="object"]'), s.debug);
-  show(document.querySelector('nav a[data-view="lab"]'), s.lab);
-  document.title = `${view === "live" ? "" : `${document.querySelector("nav a[aria-current]").textContent} · `}${s.program} · leat`;
+  show(link("object"), s.debug);
+  show(link("lab"), s.lab);
+  document.title = `${views.shown === "live" ? "" : `${views.titles[views.shown]} · `}${s.program} · leat`;
   badges.update(badgesOf(s));
-  text($("process"), `up ${duration((s.now - s.started) / 1000)} · heap ${bytes(s.heap)} · ${plural(s.goroutines, "goroutine")}`);
-  views[view].update(s);
+  text($("about"), `up ${duration((s.now - s.started) / 1000)} · heap ${bytes(s.heap)} · ${plural(s.goroutines, "goroutine")}`);
+  views.update(s);
   announce(s);
 }
 
@@ -92,28 +82,27 @@ function badgesOf(s) {
   return all;
 }
 
-// announce tells screen readers what changed about the state, and nothing else.
+// announce tells screen readers what changed about the state, and nothing else. The state must last for two answers:
+// an informer that fails and recovers every second is no news.
 function announce(s) {
   const unsynced = s.informers.filter((i) => !i.synced).map((i) => i.name);
   const failing = s.informers.filter((i) => i.failing).map((i) => i.name);
   const stuck = s.informers.flatMap((i) => i.handlers.filter((h) => h.stuckSince > 0).map((h) => h.name));
   const health = s.health.filter((h) => !h.ok).map((h) => h.path);
+  const names = (all, noun) => (all.length > 3 ? plural(all.length, noun) : all.join(", "));
   const parts = [];
-  if (unsynced.length) parts.push(`not synced: ${unsynced.join(", ")}`);
-  if (failing.length) parts.push(`failing: ${failing.join(", ")}`);
-  if (stuck.length) parts.push(`stuck handlers: ${stuck.join(", ")}`);
+  if (unsynced.length) parts.push(`not synced: ${names(unsynced, "informer")}`);
+  if (failing.length) parts.push(`failing: ${names(failing, "informer")}`);
+  if (stuck.length) parts.push(`stuck: ${names(stuck, "handler")}`);
   if (health.length) parts.push(`failing checks: ${health.join(", ")}`);
   if (s.electors.length && !s.leader.leads) parts.push("does not lead");
   const now = parts.join("; ") || "everything is synced and healthy";
-  if (now !== said) text($("announce"), now);
+  if (now === said) text($("announce"), now);
   said = now;
 }
 
-document.querySelector(".skip").addEventListener("click", (e) => {
-  e.preventDefault(); // its hash is not that of a view
-  $("main").focus();
-});
-addEventListener("hashchange", route);
+show(link("object"), false);
+show(link("lab"), false);
 document.addEventListener("visibilitychange", poll);
-route();
+views.begin({ live: new Live($("live"), samples), object: new OneObject($("object")), lab: new Lab($("lab"), samples) });
 poll();

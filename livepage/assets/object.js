@@ -82,9 +82,9 @@ export class OneObject {
         el("section", { className: "panel pad", "aria-labelledby": "versions-title" }, el("h3", { id: "versions-title" }, "States, newest first"), this.bounds, versions),
         el("section", { className: "panel pad", "aria-labelledby": "journey-title" }, el("h3", { id: "journey-title" }, "Journey of this change"), this.journey,
           el("h3", {}, "Changed fields"), this.diffNote,
-          el("div", { className: "table-wrap", tabIndex: 0, role: "region", "aria-label": "Changed fields" }, el("table", { className: "diff" }, el("thead", {}, el("tr", {}, ...["Field", "Before", "After"].map((h) => el("th", { scope: "col" }, h)))), this.diff)))),
+          el("div", { className: "table-wrap", tabIndex: 0, role: "region", "aria-label": "Changed fields" }, el("table", { className: "diff", "aria-label": "Changed fields" }, el("thead", {}, el("tr", {}, ...["Field", "Before", "After"].map((h) => el("th", { scope: "col" }, h)))), this.diff)))),
       past ? null : el("section", { "aria-labelledby": "reconciles-title" }, el("h2", { id: "reconciles-title" }, "Reconciles, newest first"),
-        el("div", { className: "panel table-wrap", tabIndex: 0, role: "region", "aria-labelledby": "reconciles-title" }, el("table", {}, el("thead", {}, el("tr", {}, ...["Started", "Key", "Outcome", "Took", "Waited", "Attempt", "Causes", "Next"].map((h, n) => el("th", { scope: "col", className: [3, 4, 5].includes(n) ? "num" : "" }, h)))), this.reconcileBody))));
+        el("div", { className: "panel table-wrap", tabIndex: 0, role: "region", "aria-labelledby": "reconciles-title" }, el("table", { "aria-labelledby": "reconciles-title" }, el("thead", {}, el("tr", {}, ...["Started", "Key", "Outcome", "Took", "Waited", "Attempt", "Causes", "Next"].map((h, n) => el("th", { scope: "col", className: [3, 4, 5].includes(n) ? "num" : "" }, h)))), this.reconcileBody))));
     root.append(el("h1", { className: "visually-hidden" }, "One object"),
       el("div", { className: "finder" }, el("label", { htmlFor: "find" }, "Find an object"), this.search, this.count), this.results, this.error, this.body);
   }
@@ -241,7 +241,7 @@ function received(v, before, past) {
 
 // overview draws states and reconciles on one time axis.
 function overview(W, versions, s, shown, select, past) {
-  const H = 84, left = 84, right = 10, ticks = W > 600 ? 4 : 2;
+  const H = 84, left = 84, right = 10, ticks = W > 600 ? 4 : past ? 1 : 2;
   const times = [...versions.map((v) => v.stored), ...s.reconciles.map((r) => micros(r.Started))].filter(Boolean);
   const to = s.now, from = Math.min(to - (past ? 1e5 : 10e6), ...times);
   const x = (t) => left + ((t - from) / (to - from)) * (W - left - right);

@@ -1,14 +1,17 @@
 // The page of a recording. The browser has the time; each answer of the server is that of one moment.
 import { el, text, attr, show, Rows, bytes, number, rate, duration, plural } from "./dom.js";
+import { $, Views } from "./views.js";
 import { Charts } from "./charts.js";
 import { OneObject, decode, objectLink } from "./object.js";
 
-const $ = (id) => document.getElementById(id);
 const FRAME = 150; // milliseconds between two moments while the recording plays, at least
 const SPEEDS = [0.1, 0.25, 1, 4, 16, 60, 240, 1000, 3600];
 
 // clock formats a time in microseconds.
 export const clock = (at) => `${new Date(at / 1000).toLocaleTimeString("en-GB")}.${String(Math.floor(at / 1000) % 1000).padStart(3, "0")}`;
+
+const PROVENANCE = "Streams, events, bytes and versions are those that the recorded client received. Objects and changes are what an informer of " +
+  "that client had cached, computed by leat from these bytes. A recording has no batches, handlers, queues and reconciles.";
 
 const date = (at) => new Date(at / 1000).toLocaleDateString("en-CA");
 
@@ -191,9 +194,9 @@ class Moment {
     this.none = el("p", { className: "hint", hidden: true }, "Nothing has changed yet.");
     const charts = el("div", { className: "charts" });
     const table = (id, title, className, head, numbers, body, more) => el("section", { "aria-labelledby": id }, el("h2", { id }, title),
-      el("div", { className: "panel table-wrap", role: "region", "aria-labelledby": id, tabIndex: 0 }, el("table", { className },
+      el("div", { className: "panel table-wrap", role: "region", "aria-labelledby": id, tabIndex: 0 }, el("table", { className, "aria-labelledby": id },
         el("thead", {}, el("tr", {}, ...head.map((h, i) => el("th", { scope: "col", className: numbers(i) ? "num" : "" }, h)))), body), more));
-    root.append(el("h1", { className: "visually-hidden" }, "Moment"), el("section", { "aria-label": "Totals at this moment" }, el("ol", { className: "pipeline panel" }, ...this.stages.map((s) => s.node))), charts,
+    root.append(el("h1", { className: "visually-hidden" }, "Moment"), el("section", { "aria-label": "Totals at this moment" }, el("h2", { className: "visually-hidden" }, "Totals"), el("ol", { className: "pipeline panel" }, ...this.stages.map((s) => s.node))), charts,
       table("scopes-title", "What the client followed", "informers", heads, (i) => i >= 2, body, null),
       table("latest-title", "Latest changes", "changes", ["Time", "Change", "Resource", "Object", "Version"], (i) => i === 4, latest, this.none));
     this.parent = charts;
@@ -254,8 +257,7 @@ function offline(err) {
 function tellProblems(file) {
   const all = [...file.problems.map((p) => p.text), ...file.notes];
   if (!file.ended && file.problems.length === 0) all.push("The file has no end: the recorder was killed, or still runs.");
-  show($("problems"), all.length > 0);
-  $("problems").append(el("p", {}, file.problems.length ? "A part of the file cannot be read. The rest is shown." : "The recording is not complete."), el("ul", {}, ...all.map((t) => el("li", {}, t))));
+  if (all.length > 0) $("offline").after(el("div", { id: "problems", className: "offline", role: "alert" }, el("p", {}, file.problems.length ? "A part of the file cannot be read. The rest is shown." : "The recording is not complete."), el("ul", {}, ...all.map((t) => el("li", {}, t)))));
 }
 
 async function begin() {
@@ -263,12 +265,10 @@ async function begin() {
   text($("program"), file.name);
   document.title = `${file.name} · leat`;
   tellProblems(file);
-  let latest = null;
-  const moment = new Moment($("moment"), file);
-  let transport;
+  text($("about"), PROVENANCE);
+  let latest = null, transport;
+  const views = new Views({ moment: "Moment", object: "One object" }, () => latest && views.update(latest));
   const object = new OneObject($("object"), { at: () => transport.at, clock });
-  const views = { moment: { update: (s) => moment.update(s), enter() {}, leave() {} }, object };
-  let view = "moment";
 
   // load shows a time. While an answer is on its way, only the newest time counts.
   let wanted = null, loading = null;
@@ -281,8 +281,8 @@ async function begin() {
         try {
           latest = await get(`state?at=${at}`);
           show($("offline"), false);
-          if (view === "moment") views.moment.update(latest);
-          else await object.moved();
+          views.update(latest);
+          if (views.shown === "object") await object.moved();
           if (!playing) announce(at, latest);
         } catch (err) {
           offline(err);
@@ -297,20 +297,10 @@ async function begin() {
     const change = c ? `${c.type} ${c.resource} ${c.key}` : "nothing yet";
     text($("announce"), `${clock(at)}, ${number(s.changes)} changes so far, the last is ${change}`);
   };
-  transport = new Transport($("transport"), file, load);
-  const route = () => {
-    const [, name] = location.hash.split("/");
-    views[view].leave();
-    view = views[name] ? name : "moment";
-    for (const section of document.querySelectorAll(".view")) show(section, section.id === view);
-    for (const link of document.querySelectorAll("nav a")) attr(link, "aria-current", link.dataset.view === view ? "page" : null);
-    views[view].enter(location.hash);
-    if (latest && view === "moment") moment.update(latest);
-  };
-  addEventListener("hashchange", route);
+  transport = new Transport(document.querySelector("header"), file, load);
   const asked = Number(new URLSearchParams(location.search).get("at"));
   transport.seek(asked || file.last, false);
-  route();
+  views.begin({ moment: new Moment($("moment"), file), object });
 }
 
 begin().catch(offline);

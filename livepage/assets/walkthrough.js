@@ -74,8 +74,10 @@ export class Walkthrough {
       this.text.replaceChildren(...markdown(s.taken === 1 ? `${s.text}\n\n${shown.text}` : shown.text));
     }
     const lines = s.steps.slice(0, s.taken).map((step) => step.printed).join("");
-    if (this.printed.textContent !== lines) {
-      text(this.printed, lines);
+    const before = this.printed.textContent;
+    if (before !== lines) {
+      if (lines.startsWith(before)) this.printed.append(lines.slice(before.length)); // a screen reader reads only new lines
+      else text(this.printed, lines);
       this.printed.scrollTop = this.printed.scrollHeight;
     }
   }

@@ -95,7 +95,7 @@ func TestUnknownObject(t *testing.T) {
 // TestSizesAndColours requires that no view is wider than its window, and that both colour schemes are used.
 func TestSizesAndColours(t *testing.T) {
 	t.Parallel()
-	for name, v := range map[string]view{"light": light, "dark": dark, "narrow": narrow} {
+	for name, v := range map[string]view{"light": light, "dark": dark, "narrow": narrow, "narrow-dark": narrowDark} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := open(t, demoURL, "", v)
@@ -105,9 +105,12 @@ func TestSizesAndColours(t *testing.T) {
 			background := map[string]string{"light": "rgb(246, 248, 250)", "dark": "rgb(13, 17, 23)"}[v.scheme]
 			require.Equal(t, background, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
 			if *shots != "" {
-				p.until(`document.querySelector("#process").textContent && performance.now() > 20000`) // the charts fill
+				p.until(`document.querySelector("#about").textContent && performance.now() > 20000`) // the charts fill
 			}
 			p.shoot("live-" + name)
+			p.click(".disclosure")
+			p.until(`document.querySelector(".facts").textContent !== ""`)
+			p.fits(v)
 			p.run(chromedp.Evaluate(`location.hash = "#/object"`, nil))
 			p.until(`document.querySelectorAll(".results a").length > 0`)
 			p.run(chromedp.Evaluate(`document.querySelector('.results a[href*="replicasets"]').click()`, nil))
@@ -120,47 +123,6 @@ func TestSizesAndColours(t *testing.T) {
 			p.shoot("lab-" + name)
 		})
 	}
-}
-
-// unreadable lists the texts of a view whose contrast with the background is below what WCAG 2 asks for: 4.5, and 3 for
-// large ones.
-const unreadable = `(() => {
-	const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-	const rgb = (s) => s.match(/[\d.]+/g).map(Number);
-	const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-	const over = (top, below) => [0, 1, 2].map(i => top[i] * (top[3] ?? 1) + below[i] * (1 - (top[3] ?? 1)));
-	const behind = (e) => {
-		if (!e) return [255, 255, 255];
-		const c = rgb(getComputedStyle(e).backgroundColor);
-		return (c[3] ?? 1) === 1 ? c : over(c, behind(e.parentElement));
-	};
-	const bad = [];
-	for (const e of document.querySelectorAll("body *")) {
-		const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
-		if (!own || !e.getClientRects().length || e.closest(".visually-hidden, .skip, [aria-disabled], [aria-busy], :disabled")) continue;
-		const style = getComputedStyle(e), below = behind(e);
-		const [a, b] = [light(over(rgb(e.ownerSVGElement ? style.fill : style.color), below)), light(below)];
-		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
-		if (ratio < (size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5)) bad.push(e.className + " " + e.textContent.slice(0, 40) + " " + ratio.toFixed(2));
-	}
-	return bad;
-})()`
-
-// skipped lists the headings of a view that skip a level.
-const skipped = `[...document.querySelectorAll("main :is(h1, h2, h3, h4)")].filter(h => !h.closest("[hidden]"))
-	.filter((h, n, all) => n > 0 && h.tagName[1] - all[n - 1].tagName[1] > 1).map(h => h.textContent)`
-
-// nameless lists what can have the focus and has no name.
-const nameless = `[...document.querySelectorAll("a, button, input, select, [tabindex='0']")].filter(e => e.getClientRects().length &&
-	!(e.textContent.trim() || e.ariaLabel || e.labels?.length || e.getAttribute("aria-labelledby"))).map(e => e.outerHTML)`
-
-// fits requires that a view has no scroll bar at its bottom, readable colours, names, and headings in order.
-func (p *tab) fits(v view) {
-	p.t.Helper()
-	require.LessOrEqual(p.t, eval[int64](p, `document.documentElement.scrollWidth`), v.width)
-	require.Empty(p.t, eval[[]string](p, unreadable))
-	require.Empty(p.t, eval[[]string](p, skipped))
-	require.Empty(p.t, eval[[]string](p, nameless))
 }
 
 // TestNames requires landmarks, and a name for everything that has the focus.
@@ -199,6 +161,7 @@ func TestProgramThatEnds(t *testing.T) {
 	stop()
 	p.until(`!document.querySelector("#offline").hidden`)
 	require.Contains(t, eval[string](p, `document.querySelector("#offline").textContent`), "does not answer since")
+	p.fitsEverywhere()
 }
 
 // TestLab presses every button of a demo of its own, and watches what follows.
@@ -271,6 +234,9 @@ func TestLab(t *testing.T) {
 	} {
 		p.until(`document.querySelector(".held-list li")?.textContent.includes("` + held[1] + `")`)
 		p.until(stage(held[0]) + `.classList.contains("holds")`)
+		if held[0] == "queue" {
+			p.fitsEverywhere()
+		}
 		press("step", held[1])
 	}
 	press("resume", "done")
@@ -285,6 +251,7 @@ func TestLab(t *testing.T) {
 	enter("traffic", "many")
 	press("traffic", "not a number")
 	require.True(t, eval[bool](p, `document.querySelector(".lab-log li").classList.contains("error-text")`))
+	p.fitsEverywhere()
 	for _, action := range eval[[]string](p, `[...document.querySelectorAll("button[data-action]")].map(b => b.dataset.action)`) {
 		require.True(t, pressed[action], "the test does not press %s", action)
 	}
@@ -306,6 +273,7 @@ func TestWalkthrough(t *testing.T) {
 	}
 	require.Equal(t, "true", eval[string](p, next+`.getAttribute("aria-disabled")`))
 	require.Equal(t, "It is gone", eval[string](p, `document.querySelector('.walk-steps [aria-current="step"]').textContent`))
+	p.fitsEverywhere()
 	p.shoot("walkthrough")
 	p.run(chromedp.Click(`.walk .buttons button:first-child`))
 	p.until(next + `.textContent === "Begin: Before the Pod"`)

@@ -176,10 +176,11 @@ func TestEveryPanel(t *testing.T) {
 	p.until(card("writes") + `.textContent.startsWith("writesgate0keys")`)
 	p.until(`document.querySelector("#badges").textContent.includes("leads") && document.querySelector("#badges").textContent.includes("readyz: water")`)
 	p.until(`/not synced: (secrets, services|services, secrets).*failing: secrets.*failing checks: readyz/.test(document.querySelector("#announce").textContent)`)
-	p.until(`document.querySelector("#process").textContent.includes("goroutine")`)
+	p.until(`document.querySelector("#about").textContent.includes("goroutine")`)
 	p.until(lines + ` === 3`)
 	p.until(`document.querySelectorAll("#live .stage .dot[data-state]").length === 6`)
 	require.True(t, eval[bool](p, `document.querySelector('nav a[data-view="lab"]').hidden`), "a program has no Lab by itself")
+	p.fitsEverywhere()
 	p.shoot("panels")
 	// The worker's key leads to the object.
 	p.run(chromedp.Evaluate(card("grinder")+`.querySelector(".workers a").click()`, nil))

@@ -36,8 +36,8 @@ func TestRecording(t *testing.T) {
 	p.until(objects + ` === "0"`) // the demo has deleted everything in the end
 	p.until(`document.querySelectorAll("#moment .plot canvas").length === 3`)
 	require.Equal(t, "demo.rec · leat", eval[string](p, `document.title`))
-	require.True(t, eval[bool](p, `document.querySelector("#problems").hidden`))
-	require.Contains(t, eval[string](p, `document.querySelector("#provenance").textContent`), "A recording has no batches, handlers, queues and reconciles.")
+	require.True(t, eval[bool](p, `document.querySelector("#problems") === null`))
+	require.Contains(t, eval[string](p, `document.querySelector("#about").textContent`), "A recording has no batches, handlers, queues and reconciles.")
 
 	p.run(chromedp.Focus("#time"), chromedp.KeyEvent(kb.Home))
 	p.until(at + ` === 0 && ` + latestRows + `.length === 0`)
@@ -97,22 +97,35 @@ func TestDamagedRecording(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut.rec")
 	require.NoError(t, os.WriteFile(cut, whole[:len(whole)*2/3], 0o600))
 	p := openRecording(t, cut, "", narrow)
-	p.until(`!document.querySelector("#problems").hidden`)
-	p.until(`document.querySelector("#problems").textContent.includes("A part of the file cannot be read. The rest is shown.")`)
-	require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), narrow.width)
+	p.until(`document.querySelector("#problems")?.textContent.includes("A part of the file cannot be read. The rest is shown.")`)
 	p.until(`document.querySelectorAll(".strip .gap").length === 1`)
+	p.fitsEverywhere()
 	p.shoot("recording-damaged")
 }
 
-// TestNamesOfARecording requires a name for everything that has the focus, in both colour schemes.
-func TestNamesOfARecording(t *testing.T) {
-	p := openRecording(t, tape, "", dark)
-	p.until(momentRows + `.length === 2`)
-	nameless := `[...document.querySelectorAll("a, button, input, select, [tabindex='0']")].filter(e => e.getClientRects().length &&
-		!(e.textContent.trim() || e.ariaLabel || e.labels?.length || e.getAttribute("aria-labelledby"))).map(e => e.outerHTML)`
-	require.Empty(t, eval[[]string](p, nameless))
-	for _, landmark := range []string{"header", "nav[aria-label]", "main", "footer", "h1", `[aria-live="polite"]`, `[role="group"][aria-label]`} {
-		require.True(t, eval[bool](p, `document.querySelector('`+landmark+`') !== null`), landmark)
+// TestSizesAndColoursOfARecording requires of both views what TestSizesAndColours does.
+func TestSizesAndColoursOfARecording(t *testing.T) {
+	for name, v := range map[string]view{"light": light, "dark": dark, "narrow": narrow, "narrow-dark": narrowDark} {
+		t.Run(name, func(t *testing.T) {
+			p := openRecording(t, tape, "", v)
+			p.until(momentRows + `.length === 2`)
+			p.until(`document.querySelectorAll("#moment .plot canvas").length === 3`)
+			p.fits(v)
+			p.shoot("moment-" + name)
+			for _, landmark := range []string{"header", "nav[aria-label]", "main", "footer", "h1", `[aria-live="polite"]`, `[role="group"][aria-label]`} {
+				require.True(t, eval[bool](p, `document.querySelector('`+landmark+`') !== null`), landmark)
+			}
+			p.run(chromedp.Evaluate(`location.hash = "#/object"`, nil))
+			p.until(`document.querySelectorAll(".results a").length === 4`)
+			p.fits(v)
+			p.run(chromedp.Evaluate(`location.hash = "#/object/replicasets.apps/default%2Fweb"`, nil), chromedp.Click("#back"), chromedp.Click("#back"))
+			p.until(`document.querySelectorAll(".diff tbody tr").length > 0`)
+			p.fits(v)
+			p.shoot("recorded-" + name)
+			// The link to the content does not leave the view.
+			p.click(".skip")
+			p.until(`document.activeElement.id === "main"`)
+			require.False(t, eval[bool](p, `document.querySelector("#object").hidden`))
+		})
 	}
-	p.shoot("recording-dark")
 }

@@ -45,4 +45,5 @@ func TestShards(t *testing.T) {
 	b.until(`document.querySelectorAll('table[aria-label^="Scopes of"] tbody tr').length === 2`)
 	b.until(`document.querySelector('table[aria-label^="Scopes of"]')?.textContent.includes("watching, client cuts")`)
 	require.Contains(t, eval[string](b, `document.querySelector(".facts").textContent`), "ShardedListAndWatch")
+	b.fitsEverywhere()
 }

@@ -145,9 +145,10 @@ type view struct {
 }
 
 var (
-	light  = view{1280, 860, "light"}
-	dark   = view{1280, 860, "dark"}
-	narrow = view{400, 860, "light"}
+	light      = view{1280, 860, "light"}
+	dark       = view{1280, 860, "dark"}
+	narrow     = view{400, 860, "light"}
+	narrowDark = view{400, 860, "dark"}
 )
 
 func open(t *testing.T, url, hash string, v view) *tab {

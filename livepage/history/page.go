@@ -85,7 +85,7 @@ func New(r *recording.Reader, o Options) (*Page, error) {
 	mux.HandleFunc("GET /step", p.serveStep)
 	mux.HandleFunc("GET /keys", p.serveKeys)
 	mux.HandleFunc("GET /object", p.serveObject)
-	p.handler, err = livepage.Frame(o.Page, "recording", mux)
+	p.handler, err = livepage.Frame(o.Page, "recording.js", mux)
 	return p, err
 }
 
