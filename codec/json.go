@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/leatproject/leat/codec/internal/scan"
 )
 
+// listMetaPlan decodes the metadata of lists. All codecs share it, because it takes 2 KB.
+var listMetaPlan = sync.OnceValue(func() jsonplan.Plan { return jsonplan.Compile(reflect.TypeFor[metav1.ListMeta]()) })
+
 // jsonFormat is JSON.
 type jsonFormat struct{}
 
@@ -20,7 +24,7 @@ func (*jsonFormat) mediaType() string { return MediaTypeJSON }
 func (*jsonFormat) isText() bool { return true }
 
 func (*jsonFormat) compile(t *target) reader {
-	return &jsonCodec{plan: jsonplan.Compile(t.elem), strings: t.strings, parts: t.parts, listMeta: jsonplan.Compile(reflect.TypeFor[metav1.ListMeta]())}
+	return &jsonCodec{plan: jsonplan.Compile(t.elem), strings: t.strings, parts: t.parts}
 }
 
 func (*jsonFormat) status(body []byte) *metav1.Status {
@@ -41,10 +45,9 @@ func (*jsonFormat) status(body []byte) *metav1.Status {
 
 // jsonCodec reads answers in JSON.
 type jsonCodec struct {
-	plan     jsonplan.Plan
-	strings  *plan.Interner
-	parts    func() *plan.Parts
-	listMeta jsonplan.Plan
+	plan    jsonplan.Plan
+	strings *plan.Interner
+	parts   func() *plan.Parts
 }
 
 func (c *jsonCodec) object(a *answer) (any, error) {

@@ -79,7 +79,8 @@ func (l *jsonList) small(name string, i int) (int, error) {
 	case "metadata":
 		l.meta = metav1.ListMeta{}
 		c := l.object.outline.At(l.s.B)
-		if err := l.codec.listMeta.Into(&l.object.r, c, reflect.ValueOf(&l.meta).Elem()); err != nil {
+		metadata := listMetaPlan()
+		if err := metadata.Into(&l.object.r, c, reflect.ValueOf(&l.meta).Elem()); err != nil {
 			return end, malformed(l.a.window.Offset(), "metadata of a list: %w", err)
 		}
 		return end, nil

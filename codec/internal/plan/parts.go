@@ -20,8 +20,8 @@ type Parts struct {
 const (
 	partShards = 8
 	partWays   = 4 // places of a part, side by side
-	// firstParts and maxParts are the numbers of parts in a shard, at first and at most. A place takes 48 bytes, and 4
-	// for the parts that were seen once. So a table takes 5 KB at first, and 13 MB at most; the runtime takes about as
+	// firstParts and maxParts are the numbers of parts in a shard, at first and at most. A place takes 40 bytes, and 4
+	// for the parts that were seen once. So a table takes 5 KB at first, and 12 MB at most; the runtime takes about as
 	// much again for the weak pointers of a full one. Below fewParts, a table grows as soon as a part finds no place.
 	firstParts = 1 << 3
 	fewParts   = 1 << 6
@@ -71,6 +71,16 @@ func NewTags() *Parts {
 	if !CanShare {
 		return nil
 	}
+	hash := sharedHash()
+	if hash == nil {
+		return nil
+	}
+	return &Parts{hash: hash}
+}
+
+// sharedHash returns AES-GCM with a random key, or nil if the program may not use it. All tables have the same one,
+// because a key takes 700 bytes, and no tag leaves the process.
+var sharedHash = sync.OnceValue(func() cipher.AEAD {
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // it never fails
 	block, err := aes.NewCipher(key)
@@ -81,8 +91,8 @@ func NewTags() *Parts {
 	if err != nil {
 		return nil
 	}
-	return &Parts{hash: hash}
-}
+	return hash
+})
 
 // Hasher hashes for one goroutine. Its arrays keep the arguments of an interface on the heap.
 type Hasher struct {
@@ -90,8 +100,8 @@ type Hasher struct {
 	sum   [16]byte
 }
 
-// Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per table and
-// one nonce. No tag leaves the table. So two texts of n bytes that a user has chosen have the same tag with a
+// Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per process
+// and one nonce. No tag leaves the process. So two texts of n bytes that a user has chosen have the same tag with a
 // probability of at most n/2^131. hash/maphash has 64 bits and no such bound.
 func (h *Hasher) Of(p *Parts, b []byte) Tag {
 	sum := p.hash.Seal(h.sum[:0], h.nonce[:], nil, b)
