@@ -2,13 +2,12 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +85,7 @@ func (r *Record) encode(d *registry.Definition, tree, meta object.Tree) error {
 	defer encoders.Put(e)
 	e.out, e.err = e.out[:0], nil
 	e.raw(`{"metadata":{`)
-	for _, name := range metadataNames(d, meta) {
+	for name := range e.sorted(meta, metadataOrderOf(d)) {
 		before := len(e.out)
 		e.member(name, meta[name])
 		switch name {
@@ -102,7 +101,7 @@ func (r *Record) encode(d *registry.Definition, tree, meta object.Tree) error {
 	if r.managed.end == 0 {
 		r.managed = span{r.metaEnd, r.metaEnd}
 	}
-	for _, name := range slices.Sorted(maps.Keys(tree)) {
+	for name := range e.sorted(tree, strings.Compare) {
 		if name != "metadata" && name != "kind" && name != "apiVersion" {
 			e.raw(",")
 			e.first = true
@@ -110,74 +109,29 @@ func (r *Record) encode(d *registry.Definition, tree, meta object.Tree) error {
 		}
 	}
 	e.raw("}")
+	if e.err != nil {
+		return fmt.Errorf("testserver: encode %s: %w", r.Path, e.err)
+	}
 	r.body = bytes.Clone(e.out) // no byte more, because the server may hold many
-	return e.err
+	return nil
 }
 
-// encoders keep the buffers in which records are encoded.
-var encoders = sync.Pool{New: func() any {
-	e := new(encoder)
-	e.values = json.NewEncoder(e)
-	return e
-}}
-
-// metadataNames returns the names of the metadata in the order of encoding.
-func metadataNames(d *registry.Definition, meta object.Tree) []string {
-	sorted := slices.Sorted(maps.Keys(meta))
+// metadataOrderOf returns the order in which the metadata of a resource are encoded.
+func metadataOrderOf(d *registry.Definition) func(a, b string) int {
 	if d.Custom {
-		return sorted
+		return strings.Compare
 	}
-	position := func(name string) int {
-		if i := slices.Index(metadataOrder, name); i >= 0 {
-			return i
-		}
-		if name == "managedFields" {
-			return len(metadataOrder) + 1
-		}
-		return len(metadataOrder)
+	return func(a, b string) int { return cmp.Or(metadataPosition(a)-metadataPosition(b), strings.Compare(a, b)) }
+}
+
+func metadataPosition(name string) int {
+	if i := slices.Index(metadataOrder, name); i >= 0 {
+		return i
 	}
-	slices.SortStableFunc(sorted, func(a, b string) int { return position(a) - position(b) })
-	return sorted
-}
-
-// encoder appends JSON. It keeps the first error.
-type encoder struct {
-	out    []byte
-	first  bool // no comma before the next member
-	err    error
-	values *json.Encoder // writes to the encoder
-}
-
-// Write implements io.Writer.
-func (e *encoder) Write(p []byte) (int, error) {
-	e.out = append(e.out, p...)
-	return len(p), nil
-}
-
-func (e *encoder) raw(s string) {
-	e.out = append(e.out, s...)
-	e.first = true
-}
-
-func (e *encoder) member(name string, value any) {
-	if !e.first {
-		e.out = append(e.out, ',')
+	if name == "managedFields" {
+		return len(metadataOrder) + 1
 	}
-	e.first = false
-	e.value(name, name)
-	e.out = append(e.out, ':')
-	e.value(name, value)
-}
-
-// value appends a value of a member.
-func (e *encoder) value(name string, value any) {
-	if err := e.values.Encode(value); err != nil {
-		if e.err == nil {
-			e.err = fmt.Errorf("testserver: encode %s: %w", name, err)
-		}
-		return
-	}
-	e.out = e.out[:len(e.out)-1] // the line break after each value
+	return len(metadataOrder)
 }
 
 // Tree decodes the record without kind and apiVersion. The caller owns the result. A custom resource with a Schema has

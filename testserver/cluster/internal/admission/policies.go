@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
+	listers "k8s.io/client-go/listers/admissionregistration/v1"
 	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
@@ -126,6 +127,7 @@ func hooksOf[P policy, B runtime.Object, E generic.Evaluator](
 type validatingPolicies struct {
 	*apiadmission.Handler
 	factory    *informers.Factory
+	policies   listers.ValidatingAdmissionPolicyLister
 	dispatcher generic.Dispatcher[validating.PolicyHook]
 	compiled   compiled[*admissionregistrationv1.ValidatingAdmissionPolicy, validating.Validator]
 }
@@ -133,7 +135,8 @@ type validatingPolicies struct {
 func newValidatingPolicies(f *informers.Factory, by authorizer.Authorizer) *validatingPolicies {
 	p := &validatingPolicies{
 		Handler: apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Delete, apiadmission.Connect),
-		factory: f, dispatcher: validating.NewDispatcher(by, generic.NewPolicyMatcher(newMatcher(f))),
+		factory: f, policies: f.Admissionregistration().V1().ValidatingAdmissionPolicies().Lister(),
+		dispatcher: validating.NewDispatcher(by, generic.NewPolicyMatcher(newMatcher(f))),
 	}
 	p.compiled.compile = compileValidation
 	return p
@@ -144,12 +147,11 @@ func (p *validatingPolicies) Validate(ctx context.Context, a apiadmission.Attrib
 	if exempt(a) {
 		return nil
 	}
-	v1 := p.factory.Admissionregistration().V1()
-	policies, err := v1.ValidatingAdmissionPolicies().Lister().List(labels.Everything())
+	policies, err := p.policies.List(labels.Everything())
 	if err != nil || len(policies) == 0 {
 		return err
 	}
-	bindings, err := v1.ValidatingAdmissionPolicyBindings().Lister().List(labels.Everything())
+	bindings, err := p.factory.Admissionregistration().V1().ValidatingAdmissionPolicyBindings().Lister().List(labels.Everything())
 	if err != nil {
 		return err
 	}
@@ -222,6 +224,7 @@ func matcherOf(compiler *cel.CompositedCompiler, conditions []admissionregistrat
 type mutatingPolicies struct {
 	*apiadmission.Handler
 	factory    *informers.Factory
+	policies   listers.MutatingAdmissionPolicyLister
 	dispatcher generic.Dispatcher[mutating.PolicyHook]
 	compiled   compiled[*admissionregistrationv1.MutatingAdmissionPolicy, mutating.PolicyEvaluator]
 }
@@ -229,7 +232,8 @@ type mutatingPolicies struct {
 func newMutatingPolicies(f *informers.Factory, by authorizer.Authorizer) *mutatingPolicies {
 	p := &mutatingPolicies{
 		Handler: apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Connect),
-		factory: f, dispatcher: mutating.NewDispatcher(by, newMatcher(f), converters{}),
+		factory: f, policies: f.Admissionregistration().V1().MutatingAdmissionPolicies().Lister(),
+		dispatcher: mutating.NewDispatcher(by, newMatcher(f), converters{}),
 	}
 	p.compiled.compile = compileMutation
 	return p
@@ -240,12 +244,11 @@ func (p *mutatingPolicies) Admit(ctx context.Context, a apiadmission.Attributes,
 	if exempt(a) {
 		return nil
 	}
-	v1 := p.factory.Admissionregistration().V1()
-	policies, err := v1.MutatingAdmissionPolicies().Lister().List(labels.Everything())
+	policies, err := p.policies.List(labels.Everything())
 	if err != nil || len(policies) == 0 {
 		return err
 	}
-	bindings, err := v1.MutatingAdmissionPolicyBindings().Lister().List(labels.Everything())
+	bindings, err := p.factory.Admissionregistration().V1().MutatingAdmissionPolicyBindings().Lister().List(labels.Everything())
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -74,7 +73,13 @@ func appendShape(to []byte, value, empty any, inList bool) ([]byte, bool) {
 	case object.Tree:
 		base, _ := empty.(object.Tree)
 		to = append(to, '{')
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		var room [16]string // on the stack: most objects have fewer members
+		names := room[:0]
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
 			to = appendText(to, name)
 			var ok bool
 			if to, ok = appendShape(to, v[name], base[name], inList); !ok {
