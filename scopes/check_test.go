@@ -2,6 +2,7 @@ package scopes_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
@@ -205,4 +207,49 @@ func TestChecksOfScopesThatFail(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, w.set.Status().Scopes[0].Check.Err)
 	})
+}
+
+// TestChecksOfScopesFindNothingInChurn changes objects all the time, also between the pages of the checks, whose
+// answers are slow. Objects move between selectors, and a scope comes and goes. No event is lost, so no check may find
+// anything.
+func TestChecksOfScopesFindNothingInChurn(t *testing.T) {
+	for seed := range uint64(2) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{Options: informer.Options[*widget]{
+				Check: consistency.Every(time.Minute), Tuning: reflector.Tuning{PageSize: 2},
+			}})
+			for _, scope := range []scopes.Scope[*widget]{w.in("", "color=red"), w.in("", "color=blue"), w.in("a", "")} {
+				require.NoError(t, w.set.Add(scope))
+			}
+			w.run(w.set.Run)
+			<-w.set.Synced()
+			w.server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: 700 * time.Millisecond}})
+			random := rand.New(rand.NewPCG(seed, 1))
+			for n := range 2000 {
+				color := []string{"red", "blue", "green"}[random.IntN(3)]
+				o := &widget{ObjectMeta: metav1.ObjectMeta{
+					Namespace: []string{"a", "b"}[random.IntN(2)], Name: fmt.Sprint("w", random.IntN(6)), Labels: map[string]string{"color": color},
+				}}
+				switch random.IntN(3) {
+				case 0:
+					_, _ = w.server.Create(widgets, o)
+				case 1:
+					_, _ = w.server.Update(widgets, o)
+				default:
+					_ = w.server.Delete(widgets, api.KeyOf(o))
+				}
+				switch n % 500 {
+				case 100:
+					require.NoError(t, w.set.Add(w.in("b", "")))
+				case 400:
+					w.set.Remove("b", scopes.Notify)
+				}
+				<-time.After(time.Duration(random.IntN(500)) * time.Millisecond)
+			}
+			status := w.set.Status()
+			require.Greater(t, status.Check.Checks, 10)
+			require.NoError(t, status.Check.Err)
+			require.Zero(t, status.Check.Missed)
+		})
+	}
 }

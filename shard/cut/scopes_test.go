@@ -10,6 +10,8 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/consistency"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/scopes"
 	"github.com/leatproject/leat/shard/cut"
 	"github.com/leatproject/leat/shard/hashrange"
@@ -18,7 +20,7 @@ import (
 
 // TestScopesOfOneResource has a set whose scopes are ranges of one resource. A range is split while the set runs: the
 // parts overlap the range until they have listed, so that no object is missing at any time. Then half of it is handed
-// over without notifications, and taken back.
+// over without notifications, and taken back. Checks compare each range with the server.
 func TestScopesOfOneResource(t *testing.T) {
 	for _, sharded := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -26,7 +28,7 @@ func TestScopesOfOneResource(t *testing.T) {
 			defer w.end()
 			random := rand.New(rand.NewPCG(1, 1))
 			w.churn(random, configMaps, 120)
-			set := scopes.New(configMaps, scopes.Options[*object]{})
+			set := scopes.New(configMaps, scopes.Options[*object]{Options: informer.Options[*object]{Check: consistency.Every(time.Minute)}})
 			client := apiclient.NewPartial[*object](w.client(nil), configMaps, "")
 			add := func(hashes hashrange.Set) (name string) {
 				name = hashes.String()
@@ -71,6 +73,13 @@ func TestScopesOfOneResource(t *testing.T) {
 			require.Greater(t, f.notified(), before)
 			check(w, f, configMaps, hashrange.UID, half)
 			require.Len(t, set.Names(), 2)
+
+			<-time.After(10 * time.Minute)
+			synctest.Wait()
+			checks := set.Status().Check
+			require.Greater(t, checks.Checks, 10)
+			require.Zero(t, checks.Missed)
+			require.NoError(t, checks.Err)
 		})
 	}
 }
