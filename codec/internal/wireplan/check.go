@@ -36,9 +36,9 @@ func (p *messagePlan) check(r *Reader, b []byte) error {
 		if err := r.breaks.pause(b); err != nil {
 			return err
 		}
-		if len(b) > 2 && b[0]&7 == byte(protowire.BytesType) && b[0] < 0x80 && int(b[1]) < min(len(b)-1, 0x80) {
-			if f := p.field(protowire.Number(b[0] >> 3)); f != nil && f.content == fieldText && b[0] > 7 {
-				b = b[2+int(b[1]):] // most fields are short texts
+		if n := shortField(b); n > 0 {
+			if f := p.field(protowire.Number(b[0] >> 3)); f == nil || f.content == fieldText {
+				b = b[n:]
 				continue
 			}
 		}
@@ -207,8 +207,13 @@ func AppendWithoutManagedFields(dst, message []byte) []byte {
 		if number == ObjectMetadata && typ == protowire.BytesType {
 			metadata, _ := consumeBytes(b[n:])
 			dst = protowire.AppendTag(dst, number, typ)
-			dst = protowire.AppendVarint(dst, uint64(len(metadata)-sizeOf(metadata, managedFields)))
-			dst = appendWithout(dst, metadata, managedFields)
+			from, to, size := extentOf(metadata, managedFields)
+			dst = protowire.AppendVarint(dst, uint64(len(metadata)-size))
+			if size == to-from {
+				dst = append(append(dst, metadata[:from]...), metadata[to:]...)
+			} else {
+				dst = appendWithout(dst, metadata, managedFields)
+			}
 		} else {
 			dst = append(dst, b[:size]...)
 		}
@@ -217,18 +222,25 @@ func AppendWithoutManagedFields(dst, message []byte) []byte {
 	return dst
 }
 
-// sizeOf returns the number of bytes that a field takes in a message, with all its repetitions.
-func sizeOf(message []byte, field protowire.Number) int {
-	size := 0
-	for b := message; len(b) > 0; {
-		number, typ, n := consumeTag(b)
-		n += skipValueOf(number, typ, b[n:])
-		if number == field {
-			size += n
+// extentOf returns where a field begins in a message, where it ends with all its repetitions, and how many bytes these
+// take. They take all bytes in between, unless another field is among them.
+func extentOf(message []byte, field protowire.Number) (from, to, size int) {
+	for at := 0; at < len(message); {
+		number, n := protowire.Number(message[at]>>3), shortField(message[at:])
+		if n == 0 {
+			var typ protowire.Type
+			number, typ, n = consumeTag(message[at:])
+			n += skipValueOf(number, typ, message[at+n:])
 		}
-		b = b[n:]
+		if number == field {
+			if size == 0 {
+				from = at
+			}
+			to, size = at+n, size+n
+		}
+		at += n
 	}
-	return size
+	return from, to, size
 }
 
 // appendWithout appends a message without a field.

@@ -47,3 +47,39 @@ func TestCheckRemembersWhatPassed(t *testing.T) {
 		require.LessOrEqual(t, len(c.tags), maxTags)
 	}
 }
+
+// TestAppendWithoutManagedFields has managedFields in all places of the metadata, together and among other fields, and
+// long and short ones.
+func TestAppendWithoutManagedFields(t *testing.T) {
+	field := func(number protowire.Number, content string) string {
+		return string(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), content))
+	}
+	number := string(protowire.AppendVarint(protowire.AppendTag(nil, 7, protowire.VarintType), 300))
+	managed, long := field(managedFields, "manager"), field(managedFields, strings.Repeat("manager", 100))
+	name, after := field(1, "name"), field(18, strings.Repeat("x", 200))
+	for _, parts := range [][]string{
+		{},
+		{name},
+		{managed},
+		{managed, long},
+		{name, number, managed, long, managed, after},
+		{managed, name},
+		{name, long},
+		{managed, name, long},
+		{name, managed, after, managed, number},
+		{managed, number, managed, managed},
+	} {
+		whole, rest := "", ""
+		for _, part := range parts {
+			whole += part
+			if part != managed && part != long {
+				rest += part
+			}
+		}
+		spec := field(2, field(managedFields, "not of the metadata"))
+		for _, other := range []string{"", spec, number} {
+			got := AppendWithoutManagedFields([]byte("before"), []byte(other+field(ObjectMetadata, whole)+spec))
+			require.Equal(t, "before"+other+field(ObjectMetadata, rest)+spec, string(got))
+		}
+	}
+}

@@ -234,6 +234,21 @@ func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
 		if err := r.breaks.pause(b); err != nil {
 			return err
 		}
+		if n := shortField(b); n > 0 {
+			f := p.field(protowire.Number(b[0] >> 3))
+			if f == nil {
+				b = b[n:]
+				continue
+			}
+			if f.kind != fieldOther && (r.parts == nil || f.share == shareNothing) {
+				content := b[2:n]
+				b = b[n:]
+				if err := f.setBytes(r, to.field(f.path), content, b); err != nil {
+					return plan.Within(f.name, err)
+				}
+				continue
+			}
+		}
 		number, typ, n := consumeTag(b)
 		if n < 0 {
 			return ErrWire
@@ -257,29 +272,30 @@ func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
 			b = tagged[size:]
 			continue
 		}
-		if f.kind != fieldOther && typ == protowire.BytesType {
-			if content, n := consumeBytes(b); n > 0 {
-				b = b[n:]
-				if err := f.setBytes(r, to, content, b); err != nil {
-					return plan.Within(f.name, err)
-				}
-				continue
-			}
-		}
-		x, n := consumeValue(typ, b)
-		if n < 0 {
-			return plan.Within(f.name, ErrWire)
-		}
-		b = b[n:]
-		if f.kind == fieldSlice {
-			f.makeRoom(r, to, typ, b)
-		}
-		if err := f.set(r, to, x); err != nil {
+		var err error
+		if b, err = f.decodeValue(r, to, typ, b); err != nil {
 			return plan.Within(f.name, err)
 		}
 	}
 	r.depth--
 	return nil
+}
+
+// decodeValue sets a field to the value at the beginning of b, behind its tag. It returns the bytes behind the value.
+func (f *messageField) decodeValue(r *Reader, to place, typ protowire.Type, b []byte) (rest []byte, err error) {
+	if f.kind != fieldOther && typ == protowire.BytesType {
+		if content, n := consumeBytes(b); n > 0 {
+			return b[n:], f.setBytes(r, to, content, b[n:])
+		}
+	}
+	x, n := consumeValue(typ, b)
+	if n < 0 {
+		return nil, ErrWire
+	}
+	if f.kind == fieldSlice {
+		f.makeRoom(r, to, typ, b[n:])
+	}
+	return b[n:], f.set(r, to, x)
 }
 
 // setBytes is set for the most frequent kinds of fields. rest is the rest of the message.
