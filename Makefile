@@ -41,7 +41,7 @@ test-cluster: ## the tests of the typed server, and of the adapter that is teste
 	$(GO) test -C testserver/cluster $(RACE) ./...
 	$(GO) test -C adapter/controllerruntime $(RACE) ./...
 
-page-test: ## the live page in a Chromium (half a minute; needs chromium, or its path in CHROMIUM)
+page-test: ## the live page in a Chromium (a minute; needs chromium, or its path in CHROMIUM)
 	$(GO) test -C livepage/browsertest -count=1 -parallel 4 .
 
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores. The
