@@ -307,10 +307,10 @@ func TestOtherMachinesAreRefused(t *testing.T) {
 		p.ServeHTTP(answer, r)
 		require.Equal(t, http.StatusForbidden, answer.Code)
 	}
-	document := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/", nil)
+	script := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/page.js", nil)
 	r.RemoteAddr = "127.0.0.1:4711"
-	p.ServeHTTP(document, r)
-	require.True(t, strings.Contains(document.Body.String(), "recording.js"))
-	require.Contains(t, document.Header().Get("Content-Security-Policy"), "default-src 'none'")
+	p.ServeHTTP(script, r)
+	require.Contains(t, script.Body.String(), "The page of a recording.")
+	require.Contains(t, script.Header().Get("Content-Security-Policy"), "default-src 'none'")
 }
