@@ -88,7 +88,8 @@ type patch struct {
 	change   func(before object.Tree) (object.Tree, error)
 	problems []string // members that occur twice, and unknown ones
 	// shown returns the text of the result in the errors about it.
-	shown func(before, after object.Tree) string
+	shown     func(before, after object.Tree) string
+	strategic bool
 }
 
 // readPatch reads a patch, except for server-side apply.
@@ -137,6 +138,7 @@ func (x *call) strategicPatch(p *patch, body []byte) error {
 	merge := x.strategic()
 	p.change = func(before object.Tree) (object.Tree, error) { return merge(x.request.Version, before, change) }
 	p.shown = func(object.Tree, object.Tree) string { return fmt.Sprintf("%+v", change) }
+	p.strategic = true
 	return nil
 }
 
@@ -221,8 +223,35 @@ func jsonPatch(body []byte, checked bool) (change func(object.Tree) (object.Tree
 		if slices.ContainsFunc(patch, lacksDocument) {
 			return nil, errors.New("an operation on the whole document needs a value")
 		}
-		return patch.Apply(before)
+		return applied(patch, before)
 	}), unknown, nil
+}
+
+// applied applies a patch. As in kube-apiserver, a copy from a member that an object does not have sets null. The
+// library rejects it, so a patch with a copy is applied one operation after another.
+func applied(patch jsonpatch.Patch, doc []byte) ([]byte, error) {
+	if !slices.ContainsFunc(patch, func(o jsonpatch.Operation) bool { return o.Kind() == "copy" }) {
+		return patch.Apply(doc)
+	}
+	for _, o := range patch {
+		next, err := jsonpatch.Patch{o}.Apply(doc)
+		if err != nil && copiesMissing(o, err) {
+			op, null := json.RawMessage(`"add"`), json.RawMessage("null")
+			next, err = jsonpatch.Patch{{"op": &op, "path": o["path"], "value": &null}}.Apply(doc)
+		}
+		if err != nil {
+			return nil, err
+		}
+		doc = next
+	}
+	return doc, nil
+}
+
+// copiesMissing reports whether an operation failed because it copies a missing member to another one.
+func copiesMissing(o jsonpatch.Operation, err error) bool {
+	path, wrong := o.Path()
+	return o.Kind() == "copy" && wrong == nil && path != "" &&
+		errors.Is(err, jsonpatch.ErrMissing) && strings.HasPrefix(err.Error(), "error in copy for from")
 }
 
 // lacksDocument reports whether an operation replaces the whole document by nothing. The library would panic.

@@ -40,6 +40,22 @@ func TestPatch(t *testing.T) {
 	})
 }
 
+func TestCopyOfAMissingMemberIsNull(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))
+		for _, body := range []string{
+			`[{"op":"copy","from":"/none/x","path":"/data/l"}]`, `[{"op":"move","from":"/data/none","path":"/data/l"}]`,
+			`[{"op":"copy","from":"/data/none","path":"/none/x"}]`, `[{"op":"copy","from":"/data/none","path":""}]`,
+			`[{"op":"copy","from":"/data/none"}]`, `[{"op":"replace","path":"","value":7},{"op":"copy","from":"/a","path":"/b"}]`,
+		} {
+			b.refused(422, http.MethodPatch, mapsPath+"/a", body, "Content-Type", jsonPatch)
+		}
+		u := b.ok(http.MethodPatch, mapsPath+"/a", `[{"op":"add","path":"/data/l","value":"w"},{"op":"copy","from":"/data/none","path":"/data/m"},`+
+			`{"op":"test","path":"/data/m","value":null},{"op":"copy","from":"/data/l","path":"/data/k"}]`, "Content-Type", jsonPatch)
+		require.Equal(b, doc{"k": "w", "l": "w", "m": nil}, u.Object["data"])
+	})
+}
+
 func TestPatchRefusals(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))

@@ -124,7 +124,11 @@ func (x *call) patchedTree(p *patch, before object.Tree, values *registry.Values
 	to.Patched, to.Values = true, values
 	tree, problems, err := writer.DecodeTree(x.def, to, after)
 	if wrong := new(registry.UndecodableError); errors.As(err, &wrong) {
-		return nil, nil, unpatchable(p.shown(before, after), wrong.Error())
+		why := wrong.Err
+		if p.strategic && wrong.Conversion != nil {
+			why = wrong.Conversion
+		}
+		return nil, nil, unpatchable(p.shown(before, after), why.Error())
 	}
 	if err != nil {
 		return nil, nil, err

@@ -67,7 +67,12 @@ type Values struct {
 }
 
 // UndecodableError says why the result of a patch is not an object of its kind.
-type UndecodableError struct{ Err error }
+type UndecodableError struct {
+	Err error
+	// Conversion is the reason in the words of a conversion without JSON, or nil. kube-apiserver converts the result of
+	// a strategic merge patch in this way.
+	Conversion error
+}
 
 // Error returns the reason.
 func (e *UndecodableError) Error() string { return e.Err.Error() }

@@ -58,12 +58,25 @@ func (s *rules) Decode(to registry.Target, mediaType string, body []byte) (objec
 	switch {
 	case err == nil && *got == want && obj == into:
 	case to.Patched && err != nil:
-		return nil, nil, &registry.UndecodableError{Err: err}
+		return nil, nil, &registry.UndecodableError{Err: err, Conversion: unconvertible(want, body)}
 	default:
 		return nil, nil, s.decodeError(want, got, obj, body, err)
 	}
 	tree, err := s.decoded(to, obj, want)
 	return tree, problems, err
+}
+
+// unconvertible returns the error of the conversion of a tree to a Go type, or nil.
+func unconvertible(want schema.GroupVersionKind, body []byte) error {
+	tree, err := object.Decode(body)
+	if err != nil {
+		return nil // the other error is about JSON, too
+	}
+	into, err := legacyscheme.Scheme.New(want)
+	if err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, into)
 }
 
 // kube-apiserver also takes evictions in the version of clients before Kubernetes 1.22.
