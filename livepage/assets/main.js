@@ -16,13 +16,15 @@ document.querySelector("header").append(badgeList);
 const badges = new Rows(badgeList, (b) => b.name, () => {
   const dot = el("i", { className: "dot", "aria-hidden": "true" });
   const label = el("span");
-  const node = el("li", { className: "badge" }, dot, label);
+  const more = el("span", { className: "visually-hidden" }); // a screen reader does not read the title
+  const node = el("li", { className: "badge" }, dot, label, more);
   return {
     node,
     update(b) {
       attr(dot, "data-state", b.state);
       text(label, b.text);
       attr(node, "title", b.title || null);
+      text(more, b.title ? ` (${b.title})` : "");
     },
   };
 });
