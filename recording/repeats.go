@@ -14,11 +14,13 @@ import (
 func Repeats() Compression { return &repeats{} }
 
 type repeats struct {
-	places [1 << placeBits]uint32 // of the last text with a hash, plus one
+	// places are those of the last text with a hash, plus one. The upper half is the lower half of the hash: most texts
+	// that differ are then told apart without reading the earlier one, which is often in no near cache.
+	places [1 << placeBits]uint64
 }
 
 const (
-	placeBits = 14
+	placeBits = 13
 	// minRepeat is the length of the shortest repeat. A place takes up to seven bytes.
 	minRepeat = 16
 	// placeEvery is the distance of the places that are noted inside of a repeat. More cost time, and fewer lose
@@ -35,14 +37,12 @@ func (r *repeats) Compress(dst, src []byte) []byte {
 		text := binary.LittleEndian.Uint64(src[at:])
 		// A changed number leaves the rest of an object where it was: the last distance is tried first.
 		place := at - distance
-		slot := &r.places[text*0x9E3779B97F4A7C15>>(64-placeBits)]
+		noted := r.note(text, at)
 		if distance == 0 || binary.LittleEndian.Uint64(src[place:]) != text {
-			place = int(*slot) - 1
-		}
-		*slot = uint32(at) + 1
-		if place < 0 || binary.LittleEndian.Uint64(src[place:]) != text {
-			at += 1 + (at-from)>>6 // steps grow where nothing repeats
-			continue
+			if place = noted; place < 0 || binary.LittleEndian.Uint64(src[place:]) != text {
+				at += 1 + (at-from)>>5 // steps grow where nothing repeats
+				continue
+			}
 		}
 		n := 8 + equal(src[place+8:], src[at+8:])
 		for at > from && place > 0 && src[place-1] == src[at-1] {
@@ -57,7 +57,7 @@ func (r *repeats) Compress(dst, src []byte) []byte {
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(n)), uint64(distance))
 		from = at + n
 		for p := at + placeEvery; p < from-8; p += placeEvery {
-			r.places[binary.LittleEndian.Uint64(src[p:])*0x9E3779B97F4A7C15>>(64-placeBits)] = uint32(p) + 1
+			r.note(binary.LittleEndian.Uint64(src[p:]), p)
 		}
 		at = from
 	}
@@ -65,6 +65,18 @@ func (r *repeats) Compress(dst, src []byte) []byte {
 		dst = append(binary.AppendUvarint(dst, uint64(len(src)-from)), src[from:]...)
 	}
 	return dst
+}
+
+// note notes the place of a text, and returns the one that was noted before, or -1.
+func (r *repeats) note(text uint64, at int) (before int) {
+	h := text * 0x9E3779B97F4A7C15
+	slot := &r.places[h>>(64-placeBits)]
+	old := *slot
+	*slot = h<<32 | uint64(uint32(at)+1)
+	if old>>32 != h&0xFFFFFFFF {
+		return -1
+	}
+	return int(uint32(old)) - 1
 }
 
 // equal returns the number of bytes at the beginning of b that are equal to those of a, which is not shorter.
