@@ -87,6 +87,9 @@ func New(client *apiclient.Client, o Options) (*Set, error) {
 	return s, err
 }
 
+// NeedLeaderElection returns false: each replica has the caches of all clusters. See manager.LeaderElectionRunnable.
+func (s *Set) NeedLeaderElection() bool { return false }
+
 // Run follows the Secrets, and runs the informers of each cluster, until ctx ends. It then waits for all its goroutines
 // and drops the credentials of all clusters. Run can be called once; the next call returns informer.ErrRunning.
 func (s *Set) Run(ctx context.Context) error {

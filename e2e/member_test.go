@@ -62,13 +62,7 @@ func (c replicaConfig) runMember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.Add(set, ctl); err != nil {
-		return err
-	}
-	if _, err := m.AddWith(streams, manager.Placement{Name: "ranges", Group: manager.Others}); err != nil {
-		return err
-	}
-	if _, err := m.AddWith(member, manager.Placement{Group: manager.Others}); err != nil {
+	if err := m.Add(set, ctl, streams, member); err != nil {
 		return err
 	}
 	return m.Run(ctx)

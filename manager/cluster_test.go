@@ -272,6 +272,8 @@ func TestDefaultGroups(t *testing.T) {
 		{events, manager.Servers, "recorder of mill"},
 		{server, manager.Servers, "webhooks"},
 		{ctl, manager.WarmUp, "greeter"},
+		{onEach{need: false}, manager.Others, "manager_test.onEach"},
+		{onEach{need: true}, manager.Elected, "manager_test.onEach #2"},
 		{manager.Func(nil), manager.Elected, "manager.Func"},
 	} {
 		r, err := m.AddWith(c.runnable, manager.Placement{})
@@ -281,6 +283,14 @@ func TestDefaultGroups(t *testing.T) {
 	}
 	require.ErrorContains(t, m.Add(share), "a factory runs the share of the informer of configmaps")
 }
+
+// onEach is a runnable that says whether it works only on the leader.
+type onEach struct {
+	manager.Func
+	need bool
+}
+
+func (e onEach) NeedLeaderElection() bool { return e.need }
 
 // failConfigMaps fails every request for ConfigMaps.
 func failConfigMaps(code int) faults.Fault {

@@ -55,13 +55,17 @@ func (g Group) vital() bool { return g == Servers || g == Caches || g == electio
 
 // groupOf returns the default group of a runnable.
 func groupOf(r Runnable) Group {
-	switch r.(type) {
+	switch r := r.(type) {
 	case InformerRunnable, FactoryRunnable:
 		return Caches
 	case ServerRunnable, *recorder.Recorder:
 		return Servers
 	case WarmUpRunnable:
 		return WarmUp
+	case LeaderElectionRunnable:
+		if !r.NeedLeaderElection() {
+			return Others
+		}
 	}
 	return Elected
 }

@@ -140,8 +140,8 @@ type Placement struct {
 	// manager makes up a name and adds a number if it is taken.
 	Name string
 	// Group decides when the runnable starts and ends. Zero means Caches for an informer or a factory, Servers for a
-	// Server or a recorder, WarmUp for a controller, and Elected for all others. So a controller reconciles only on the
-	// leader.
+	// Server or a recorder, WarmUp for a controller, Others for a LeaderElectionRunnable that works on every replica,
+	// and Elected for the rest. So a controller reconciles only on the leader.
 	Group Group
 }
 

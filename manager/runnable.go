@@ -17,19 +17,20 @@ import (
 //
 // A Runnable may also implement the interfaces of this table. The manager checks for them at run time.
 //
-//	interface         method        what the manager does with it              implemented by
-//	Named             Name          uses the name in logs and errors           Controller, Servers
-//	SyncNotifier      Synced        starts the next group after that           Controller, Factory, Informer, Servers
-//	SyncExplainer     NotSynced     adds the reason to errors and to /readyz   Controller
-//	ReadyRunnable     Ready         adds the check to /readyz                  Member of shard
-//	ServerRunnable    Addr          runs it in Servers                         Server, also of webhook
-//	InformerRunnable  Status        runs it in Caches; reports its errors      Informer
-//	FactoryRunnable   Status        runs it in Caches; reports its errors      Factory
-//	WarmUpRunnable    RunHeld       runs it in WarmUp                          Controller
-//	DeadlineRunnable  EndBy         tells it when Run has to return            Recorder
-//	Debuggable        DebugHandler  serves /debug/controllers/ and /debug/why/ Controller, Member of shard
-//	OptionsReporter   Options       serves /debug/options                      Controller
-//	LoggerUser        UseLogger     hands on Options.Logger                    all of these but Server
+//	interface               method              what the manager does with it      implemented by
+//	Named                   Name                uses the name in logs and errors   Controller, Servers
+//	SyncNotifier            Synced              starts the next group after that   Controller, Factory, Informer, Servers
+//	SyncExplainer           NotSynced           explains errors and /readyz        Controller
+//	ReadyRunnable           Ready               adds the check to /readyz          Member of shard
+//	ServerRunnable          Addr                runs it in Servers                 Server, also of webhook
+//	InformerRunnable        Status              runs it in Caches; adds its error  Informer
+//	FactoryRunnable         Status              runs it in Caches; adds its error  Factory
+//	WarmUpRunnable          RunHeld             runs it in WarmUp                  Controller
+//	LeaderElectionRunnable  NeedLeaderElection  false: runs it in Others           Member of shard, Recorder of recording
+//	DeadlineRunnable        EndBy               tells it when Run has to return    Recorder
+//	Debuggable              DebugHandler        serves /debug/controllers and why  Controller, Member of shard
+//	OptionsReporter         Options             serves /debug/options              Controller
+//	LoggerUser              UseLogger           hands on Options.Logger            all of these but Server
 //
 // The Elector of Options may implement CheckedElector and LoggerUser; *leaderelection.Elector does. *metrics.Metrics
 // implements MetricsRegistry, for Options.Metrics, and *livepage.Page implements StatePage, for AdminOptions.Page.
@@ -99,6 +100,14 @@ type WarmUpRunnable interface {
 	// RunHeld is Runnable.Run, except that the work begins when release is closed. The manager calls it instead of Run
 	// if the group is WarmUp.
 	RunHeld(ctx context.Context, release <-chan struct{}) error
+}
+
+// LeaderElectionRunnable is a runnable that says whether it works only on the leader. It corresponds to the interface
+// of controller-runtime that has this name, so a runnable that was written for it keeps its place.
+type LeaderElectionRunnable interface {
+	// NeedLeaderElection returns false if the runnable works on every replica. Its default group is then Others, if no
+	// other interface gives it one. The manager calls it once, when the runnable is added.
+	NeedLeaderElection() bool
 }
 
 // DeadlineRunnable is a runnable that still has work to do after its context has ended. A recorder writes its last

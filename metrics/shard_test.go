@@ -36,8 +36,9 @@ func TestAMemberOfAManager(t *testing.T) {
 
 		m, err := manager.New(manager.Options{Metrics: measured, ShowReasons: true})
 		require.NoError(t, err)
-		r, err := m.AddWith(second, manager.Placement{Group: manager.Others})
+		r, err := m.AddWith(second, manager.Placement{})
 		require.NoError(t, err)
+		require.Equal(t, manager.Others, r.Group(), "every replica is a member")
 		admin := m.AdminHandler(manager.AdminOptions{Debug: true, Metrics: metrics.Handler(registry)})
 		get := func(path string) (int, string) {
 			w := httptest.NewRecorder()

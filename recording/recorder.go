@@ -197,6 +197,9 @@ func (r *Recorder) Stats() Stats {
 // ErrStarted is the error of a second Run.
 var ErrStarted = errors.New("recording: Run was called before")
 
+// NeedLeaderElection returns false: each replica records what it receives. See manager.LeaderElectionRunnable.
+func (r *Recorder) NeedLeaderElection() bool { return false }
+
 // Run writes until ctx ends, and then writes the rest and the index. It starts no goroutine. Data are written at most
 // half a second after they have arrived. They are not synced: a killed process loses at most the last second, and a
 // machine that fails may lose more.

@@ -13,10 +13,10 @@
 //	webs := shard.For(member, informer)
 //	c := controller.New("web", webs.Reconciler(reconciler), controller.Options{})
 //	c.Watch(webs.Source())
-//	err = m.AddWith(member, manager.Placement{Group: manager.Others})
+//	err = m.Add(member)
 //
-// See Example. If the manager has an Elector, add sharded controllers to the group Others too. In WarmUp, the default,
-// a controller works only on the leader.
+// See Example. A member runs on every replica. If the manager has an Elector, add sharded controllers to the group
+// Others, where the member is. In WarmUp, the default, a controller works only on the leader.
 //
 // # Promises
 //

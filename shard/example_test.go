@@ -43,8 +43,7 @@ func Example() {
 	c.Watch(sharded.Source())
 
 	m, _ := manager.New(manager.Options{})
-	m.Add(configs, c)
-	m.AddWith(member, manager.Placement{Group: manager.Others}) // it ends after the controller
+	m.Add(configs, c, member) // the member ends after the controller
 	fmt.Println(m.Run(ctx))
 	// Output:
 	// reconcile team-a/settings - may write: true

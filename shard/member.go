@@ -89,6 +89,9 @@ func (m *Member) UseLogger(log *zap.Logger) {
 	}
 }
 
+// NeedLeaderElection returns false: each replica is a member of the group. See manager.LeaderElectionRunnable.
+func (m *Member) NeedLeaderElection() bool { return false }
+
 // Synced returns a channel that is closed when this replica has joined the group for the first time. It may not hold a
 // range yet.
 func (m *Member) Synced() <-chan struct{} { return m.joined }

@@ -76,7 +76,7 @@ func runReplica(ctx context.Context, c apiclient.Config, o replicaConfig) error 
 		k.Controller.Queue.Bucket = workqueue.Bucket{QPS: -1}
 		p.Add(kubelet.New(k))
 	}
-	others(p, "member", member)
+	p.Add(member)
 	return p.Run(ctx)
 }
 
@@ -86,13 +86,8 @@ func ranged[T api.Object](p *program.Program, name string, lw api.ListerWatcher[
 	set := scopes.New(lw.Resource(), scopes.Options[T]{})
 	ranges := cut.NewScopes(set, lw, hashrange.Namespace, cut.Options{})
 	p.Add(set)
-	others(p, name, ranges)
-	return set.Informer, ranges
-}
-
-// others adds a part that runs on every replica.
-func others(p *program.Program, name string, r manager.Runnable) {
-	if _, err := p.Manager.AddWith(r, manager.Placement{Name: name, Group: manager.Others}); err != nil {
+	if _, err := p.Manager.AddWith(ranges, manager.Placement{Name: name}); err != nil {
 		panic(err) // no part has the name, and the manager does not run yet
 	}
+	return set.Informer, ranges
 }

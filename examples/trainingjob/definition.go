@@ -52,6 +52,9 @@ func (w *waiter) check(context.Context) error {
 	return last.err
 }
 
+// NeedLeaderElection returns false: each replica has warm caches. See manager.LeaderElectionRunnable.
+func (w *waiter) NeedLeaderElection() bool { return false }
+
 // Run returns after the server has served TrainingJobs and then has returned.
 func (w *waiter) Run(ctx context.Context) error {
 	tick := time.NewTicker(askAgain)

@@ -64,7 +64,7 @@ func serve(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	_, err = o.Manager.AddWith(w, manager.Placement{Name: "definition", Group: manager.Others})
+	_, err = o.Manager.AddWith(w, manager.Placement{Name: "definition"})
 	err = errors.Join(err, o.Manager.Readyz().Add("definition", w.check))
 	if err != nil {
 		return err

@@ -130,6 +130,9 @@ func (s *Scopes[T]) take() (held, lost hashrange.Set) {
 	return s.held, lost
 }
 
+// NeedLeaderElection returns false: each replica reads its own ranges. See manager.LeaderElectionRunnable.
+func (s *Scopes[T]) NeedLeaderElection() bool { return false }
+
 // Run adds and removes scopes until ctx ends. Then it returns nil, and the scopes stay in the set. It must be called
 // once, before the set runs or while it runs. If the set ends first, Run waits for ctx.
 func (s *Scopes[T]) Run(ctx context.Context) error {
