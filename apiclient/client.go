@@ -43,7 +43,7 @@ func New(c Config) (*Client, error) {
 		maxObjectBytes:  cmp.Or(c.MaxObjectBytes, codec.DefaultMaxObjectBytes),
 		fieldManager:    c.FieldManager,
 		onRequest:       c.OnRequest,
-		codecs:          &codecs{strings: sync.OnceValue(codec.NewStrings)},
+		codecs:          &codecs{tables: sync.OnceValue(codec.NewTables)},
 	}
 	o := c.call(client.headerTimeout)
 	o.Fail = client.fail

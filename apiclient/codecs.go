@@ -10,15 +10,15 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// ownStrings is the number of codecs with a table of strings of their own, which is in the processor's cache while a
-// watch is busy. The codecs after them share one. Otherwise 500 resources with 20 objects take 11 MB for tables.
-const ownStrings = 16
+// ownTables is the number of codecs with tables of their own, which are in the processor's cache while a watch is busy.
+// The codecs after them share tables. Otherwise 500 resources with 20 objects take 16 MB for tables.
+const ownTables = 16
 
 // codecOptions returns the options of a new codec.
 func (c *Client) codecOptions() codec.Options {
 	o := codec.Options{MaxObjectBytes: c.maxObjectBytes}
-	if c.codecs.made.Add(1) > ownStrings {
-		o.Strings = c.codecs.strings()
+	if c.codecs.made.Add(1) > ownTables {
+		o.Tables = c.codecs.tables()
 	}
 	return o
 }
@@ -27,9 +27,9 @@ func (c *Client) codecOptions() codec.Options {
 // codec takes several KB, and more with shared parts. Without sharing, informers for 10,000 namespaces would take tens
 // of MB for codecs. The references are weak: a codec is freed with the last client that uses it. Its entry stays.
 type codecs struct {
-	all     sync.Map // from codecKey to weak.Pointer[codec.Codec[T]]
-	made    atomic.Int64
-	strings func() *codec.Strings // returns those of the codecs after the first ones
+	all    sync.Map // from codecKey to weak.Pointer[codec.Codec[T]]
+	made   atomic.Int64
+	tables func() *codec.Tables // returns those of the codecs after the first ones
 }
 
 // codecKey identifies a codec. Two resources do not share one, because they have few parts in common.

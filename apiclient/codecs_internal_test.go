@@ -85,14 +85,14 @@ func TestClientsAreMadeConcurrently(t *testing.T) {
 	}
 }
 
-// TestManyCodecsShareStrings makes codecs until they have no strings of their own.
-func TestManyCodecsShareStrings(t *testing.T) {
+// TestManyCodecsShareTables makes codecs until they have no tables of their own.
+func TestManyCodecsShareTables(t *testing.T) {
 	c := newClient(t)
-	for range ownStrings {
-		require.Nil(t, c.codecOptions().Strings)
+	for range ownTables {
+		require.Nil(t, c.codecOptions().Tables)
 	}
-	shared := c.codecOptions().Strings
+	shared := c.codecOptions().Tables
 	require.NotNil(t, shared)
-	require.Same(t, shared, c.codecOptions().Strings)
-	require.Nil(t, newClient(t).codecOptions().Strings)
+	require.Same(t, shared, c.codecOptions().Tables)
+	require.Nil(t, newClient(t).codecOptions().Tables)
 }

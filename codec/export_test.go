@@ -58,7 +58,7 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 // SharedMessages returns a function that makes decoders like that of DecodeMessage, whose objects share parts. It
 // returns nil if the package would not do so.
 func SharedMessages(typ reflect.Type) func() func(b []byte) (any, error) {
-	p, parts := wireplan.Compile(typ), plan.NewParts()
+	p, parts := wireplan.Compile(typ), plan.NewParts(plan.MaxParts)
 	if p == nil || !p.ByNumbers() || parts == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func SharedMessages(typ reflect.Type) func() func(b []byte) (any, error) {
 
 // SharedJSON is SharedMessages for JSON. With shared, the objects share parts.
 func SharedJSON(typ reflect.Type, shared bool) func() func(b []byte) (any, error) {
-	p, parts, interner := jsonplan.Compile(typ), plan.NewParts(), plan.NewInterner(plan.MaxStrings)
+	p, parts, interner := jsonplan.Compile(typ), plan.NewParts(plan.MaxParts), plan.NewInterner(plan.MaxStrings)
 	return func() func(b []byte) (any, error) {
 		r := jsonplan.NewReader(interner, func() error { return nil })
 		if shared {

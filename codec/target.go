@@ -3,7 +3,6 @@ package codec
 import (
 	"fmt"
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,14 +26,14 @@ type target struct {
 	apiVersion, kind []int
 }
 
-func (to *target) compile(t reflect.Type, shared *Strings) {
+func (to *target) compile(t reflect.Type, shared *Tables) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
 	}
-	to.elem, to.parts = t.Elem(), sync.OnceValue(plan.NewParts)
-	if to.strings = shared.interner(); to.strings == nil {
-		to.strings = plan.NewInterner(plan.MaxStrings)
+	if shared == nil {
+		shared = newTables(plan.MaxStrings, plan.MaxParts)
 	}
+	to.elem, to.strings, to.parts = t.Elem(), shared.strings, shared.parts
 	to.isStatus, to.isGeneric = t == reflect.TypeFor[*metav1.Status](), jsonplan.IsGeneric(to.elem)
 	if !to.isGeneric {
 		members := jsonplan.Members(to.elem)

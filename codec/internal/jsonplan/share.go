@@ -115,7 +115,7 @@ func (r *Reader) part(k *plan.PartKind) (t plan.Tag, at *byte, n int, keep bool)
 	if len(text) < minPart || r.depth > maxPartDepth {
 		return t, nil, 0, false
 	}
-	t = r.hasher.Of(r.parts, text)
+	t = r.hasher.Of(r.parts, k, text)
 	at, n, keep = r.parts.Find(k, t)
 	return t, at, n, keep
 }
@@ -134,7 +134,7 @@ func (f *structField) decodeShared(r *Reader, v reflect.Value) error {
 		takePart(f.share, v, at, n)
 		if f.share == shareStruct {
 			at, n = partOf(f.share, v)
-			r.parts.Keep(&f.part, t, at, n) // the object that had it may be collected soon
+			r.parts.Keep(t, at, n) // the object that had it may be collected soon
 		}
 		return nil
 	}
@@ -146,7 +146,7 @@ func (f *structField) decodeShared(r *Reader, v reflect.Value) error {
 	r.depth--
 	if keep && r.quantities == quantities {
 		if at, n := partOf(f.share, v); n > 0 {
-			r.parts.Keep(&f.part, t, at, n)
+			r.parts.Keep(t, at, n)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func (c *compiler) structOf(t reflect.Type) *structPlan {
 	p := &structPlan{quantity: plan.HasQuantity(t)}
 	c.structs[t] = p
 	for _, m := range members(t) {
-		p.fields = append(p.fields, structField{Member: m, decode: c.field(m), share: shareOf(m)})
+		p.fields = append(p.fields, structField{Member: m, decode: c.field(m), share: shareOf(m), part: plan.NewPartKind(false)})
 	}
 	p.index()
 	return p

@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	genericParts    plan.PartKind                    // parts of status, and parts of parts
-	genericPartsNow = plan.PartKind{KeepFirst: true} // as shareStructs says
+	genericParts    = plan.NewPartKind(false) // parts of status, and parts of parts
+	genericPartsNow = plan.NewPartKind(true)  // as shareStructs says
 )
 
 func (r *genericReader) value() (any, error) {
@@ -68,7 +68,7 @@ func (r *genericReader) shared(k *plan.PartKind) (any, error) {
 	r.depth--
 	if err == nil && keep {
 		if at, n := genericPart(value); n > 0 {
-			r.parts.Keep(k, t, at, n)
+			r.parts.Keep(t, at, n)
 		}
 	}
 	return value, err

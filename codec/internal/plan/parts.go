@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"weak"
 )
 
@@ -14,36 +15,50 @@ import (
 // it. Decision 0029 has the reasons.
 type Parts struct {
 	hash   cipher.AEAD
+	most   int // parts in a shard
 	shards [partShards]shard
 }
 
 const (
 	partShards = 8
 	partWays   = 4 // places of a part, side by side
-	// firstParts and maxParts are the numbers of parts in a shard, at first and at most. A place takes 40 bytes, and 4
-	// for the parts that were seen once. So a table takes 5 KB at first, and 12 MB at most; the runtime takes about as
-	// much again for the weak pointers of a full one. Below fewParts, a table grows as soon as a part finds no place.
+	// firstParts is the number of parts in a shard at first. A place takes 32 bytes, and 4 for the parts that were seen
+	// once. So a table takes 4 KB at first. Below fewParts, a table grows as soon as a part finds no place.
 	firstParts = 1 << 3
 	fewParts   = 1 << 6
-	maxParts   = 1 << 15
+	// MaxParts is the largest number of parts in the table of one codec. A full table takes 9 MB; the runtime takes
+	// about as much again for its weak pointers.
+	MaxParts = partShards << 15
+	// MaxSharedParts is the largest number of parts in the table of many codecs.
+	MaxSharedParts = partShards << 17
 )
 
-// Tag is the hash of the bytes of a part.
+// Tag is the hash of the kind and the bytes of a part.
 type Tag [2]uint64
 
-// PartKind identifies values of one type in the same place of an object, such as those of one field.
+// PartKind identifies values of one type in the same place of an object, such as those of one field. NewPartKind makes
+// one.
 type PartKind struct {
+	id uint64
 	// KeepFirst keeps a part when it comes for the first time. Others are kept when they come for the second time.
 	KeepFirst bool
 }
 
-// part is a place of the table. It is free if kind is nil.
+// kinds is the number of kinds that were made. No kind has the id of one that the program has forgotten, because the
+// table may still know values of its type.
+var kinds atomic.Uint64
+
+// NewPartKind returns a kind that no other value has.
+func NewPartKind(keepFirst bool) PartKind { return PartKind{kinds.Add(1), keepFirst} }
+
+// part is a place of the table. It is free if its tag is zero.
 type part struct {
-	tag  Tag
-	kind *PartKind
-	at   weak.Pointer[byte]
-	len  int // of a slice
+	tag Tag
+	at  weak.Pointer[byte]
+	len int // of a slice
 }
+
+func (e *part) isFree() bool { return e.tag == Tag{} }
 
 // shard is a part of the table with its own lock, which is held for a look-up or an entry.
 type shard struct {
@@ -54,11 +69,13 @@ type shard struct {
 	next  int      // the way whose value is replaced next
 }
 
-// NewParts returns an empty table, or nil if this program can't share parts: it was built with the tag purego, or runs
-// with GODEBUG=fips140=only, which allows no GCM with a nonce of the caller.
-func NewParts() *Parts {
+// NewParts returns an empty table for at most so many parts: MaxParts or MaxSharedParts. It returns nil if this program
+// can't share parts: it was built with the tag purego, or runs with GODEBUG=fips140=only, which allows no GCM with a
+// nonce of the caller.
+func NewParts(most int) *Parts {
 	p := NewTags()
 	if p != nil {
+		p.most = most / partShards
 		for i := range p.shards {
 			p.shards[i].resize(firstParts)
 		}
@@ -100,10 +117,11 @@ type Hasher struct {
 	sum   [16]byte
 }
 
-// Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per process
-// and one nonce. No tag leaves the process. So two texts of n bytes that a user has chosen have the same tag with a
-// probability of at most n/2^131. hash/maphash has 64 bits and no such bound.
-func (h *Hasher) Of(p *Parts, b []byte) Tag {
+// Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per process,
+// and with the kind as the nonce. No tag leaves the process. So two texts of n bytes that a user has chosen have the
+// same tag with a probability of at most n/2^131, whatever their kinds. hash/maphash has 64 bits and no such bound.
+func (h *Hasher) Of(p *Parts, k *PartKind, b []byte) Tag {
+	binary.LittleEndian.PutUint64(h.nonce[:], k.id)
 	sum := p.hash.Seal(h.sum[:0], h.nonce[:], nil, b)
 	return Tag{binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])}
 }
@@ -126,7 +144,7 @@ func (p *Parts) Find(k *PartKind, t Tag) (at *byte, len int, keep bool) {
 	defer s.mu.Unlock()
 	set := s.set(t)
 	for i := range set {
-		if e := &set[i]; e.tag == t && e.kind == k {
+		if e := &set[i]; e.tag == t {
 			if at := e.at.Value(); at != nil {
 				return at, e.len, false
 			}
@@ -143,11 +161,11 @@ func (p *Parts) Find(k *PartKind, t Tag) (at *byte, len int, keep bool) {
 }
 
 // Keep stores the value of a part.
-func (p *Parts) Keep(k *PartKind, t Tag, at *byte, len int) {
+func (p *Parts) Keep(t Tag, at *byte, len int) {
 	s := p.shard(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(part{t, k, weak.Make(at), len})
+	s.put(part{t, weak.Make(at), len}, p.most)
 }
 
 // set returns the places of a tag.
@@ -158,30 +176,30 @@ func (s *shard) set(t Tag) []part {
 
 // put stores a part in place of an older value of it, in a free place, or in place of a value that was collected.
 // Otherwise it replaces another part, unless the table may grow.
-func (s *shard) put(e part) {
+func (s *shard) put(e part, most int) {
 	for {
 		set := s.set(e.tag)
 		to := -1
 		for i := range set {
-			if is := &set[i]; is.tag == e.tag && is.kind == e.kind {
+			if is := &set[i]; is.tag == e.tag {
 				to = i
 				break
-			} else if to < 0 && (is.kind == nil || is.at.Value() == nil) {
+			} else if to < 0 && is.at.Value() == nil {
 				to = i
 			}
 		}
 		if to < 0 {
 			if len(s.parts) < fewParts {
-				s.double()
+				s.double(most)
 				continue
 			}
-			if s.used > len(s.parts)/2 && s.grow() {
+			if s.used > len(s.parts)/2 && s.grow(most) {
 				continue
 			}
 			to = s.next % partWays
 			s.next++
 		}
-		if set[to].kind == nil {
+		if set[to].isFree() {
 			s.used++
 		}
 		set[to] = e
@@ -191,36 +209,35 @@ func (s *shard) put(e part) {
 
 // grow removes dead values, and doubles the table if more than a quarter is alive. It returns false if the table is as
 // large as allowed.
-func (s *shard) grow() bool {
+func (s *shard) grow(most int) bool {
 	old, live := s.parts, 0
-	if len(old) >= maxParts {
+	if len(old) >= most {
 		return false
 	}
 	for i := range old {
-		if old[i].kind != nil && old[i].at.Value() == nil {
-			old[i] = part{}
-		}
-		if old[i].kind != nil {
+		if old[i].at.Value() != nil {
 			live++
+		} else {
+			old[i] = part{}
 		}
 	}
 	if live <= len(old)/4 {
 		s.used = live
 		return true
 	}
-	s.double()
+	s.double(most)
 	return true
 }
 
 // double makes a table of twice the size with the same parts.
-func (s *shard) double() {
+func (s *shard) double(most int) {
 	parts, seen := s.parts, s.seen
 	s.resize(2 * len(parts))
 	copy(s.seen, seen)
 	copy(s.seen[len(s.seen)-len(seen):], seen) // the bit that selects the half is not known any more
 	for i := range parts {
-		if e := &parts[i]; e.kind != nil && e.at.Value() != nil {
-			s.put(*e)
+		if e := &parts[i]; e.at.Value() != nil {
+			s.put(*e, most)
 		}
 	}
 }

@@ -16,17 +16,22 @@ type value [4]*byte
 // store keeps a value for a number.
 func store(p *Parts, f *PartKind, h *Hasher, n int) *value {
 	v := &value{new(byte)}
-	p.Keep(f, h.Of(p, binary.BigEndian.AppendUint64(nil, uint64(n))), v[0], 1)
+	p.Keep(h.Of(p, f, binary.BigEndian.AppendUint64(nil, uint64(n))), v[0], 1)
 	return v
 }
 
+func newKind() *PartKind {
+	k := NewPartKind(false)
+	return &k
+}
+
 func look(p *Parts, f *PartKind, h *Hasher, n int) (at *byte, keep bool) {
-	at, _, keep = p.Find(f, h.Of(p, binary.BigEndian.AppendUint64(nil, uint64(n))))
+	at, _, keep = p.Find(f, h.Of(p, f, binary.BigEndian.AppendUint64(nil, uint64(n))))
 	return at, keep
 }
 
 func TestPartsAreFoundUntilTheyAreCollected(t *testing.T) {
-	p, f, h := NewParts(), &PartKind{}, &Hasher{}
+	p, f, h := NewParts(MaxParts), newKind(), &Hasher{}
 	const n = 5_000 // the table grows
 	values := make([]*value, n)
 	for i := range values {
@@ -40,10 +45,10 @@ func TestPartsAreFoundUntilTheyAreCollected(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, n*9/10)
-	at, _ := look(p, &PartKind{}, h, 1)
+	at, _ := look(p, newKind(), h, 1)
 	require.Nil(t, at, "another kind has another type")
-	at, _ = look(NewParts(), f, h, 1)
-	require.Nil(t, at, "another table has another key")
+	at, _ = look(NewParts(MaxParts), f, h, 1)
+	require.Nil(t, at, "another table has other parts")
 	runtime.KeepAlive(values)
 	clear(values)
 	for range 3 {
@@ -60,14 +65,14 @@ func TestPartsAreFoundUntilTheyAreCollected(t *testing.T) {
 
 // TestPartsAreBounded has more values than the table takes.
 func TestPartsAreBounded(t *testing.T) {
-	p, f, h := NewParts(), &PartKind{}, &Hasher{}
-	const n = 2 * partShards * maxParts
+	p, f, h := NewParts(MaxParts), newKind(), &Hasher{}
+	const n = 2 * MaxParts
 	values := make([]*value, n)
 	for i := range values {
 		values[i] = store(p, f, h, i)
 	}
 	for i := range p.shards {
-		require.Len(t, p.shards[i].parts, maxParts)
+		require.Len(t, p.shards[i].parts, MaxParts/partShards)
 	}
 	recent := 0
 	for i := n - 1_000; i < n; i++ {
@@ -82,7 +87,7 @@ func TestPartsAreBounded(t *testing.T) {
 // TestDeadPartsMakeRoom stores values that nobody holds. The table does not grow for them, except while it has few
 // places: then it grows when the places of one part are full, which depends on the random key.
 func TestDeadPartsMakeRoom(t *testing.T) {
-	p, f, h := NewParts(), &PartKind{}, &Hasher{}
+	p, f, h := NewParts(MaxParts), newKind(), &Hasher{}
 	for i := range 100 {
 		for j := range partShards * firstParts / 4 {
 			store(p, f, h, i*1_000_000+j)
@@ -96,10 +101,11 @@ func TestDeadPartsMakeRoom(t *testing.T) {
 
 // TestKeepingBeginsWithTheSecondTime has a kind whose parts are kept at once, and one whose are not.
 func TestKeepingBeginsWithTheSecondTime(t *testing.T) {
-	p, h := NewParts(), &Hasher{}
-	_, keep := look(p, &PartKind{KeepFirst: true}, h, 1)
+	p, first, h := NewParts(MaxParts), newKind(), &Hasher{}
+	first.KeepFirst = true
+	_, keep := look(p, first, h, 1)
 	require.True(t, keep)
-	f := &PartKind{}
+	f := newKind()
 	_, keep = look(p, f, h, 2)
 	require.False(t, keep)
 	_, keep = look(p, f, h, 2)

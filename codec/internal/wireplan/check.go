@@ -112,8 +112,8 @@ func (c *checked) passed(f *messageField, content []byte) bool {
 	if c.parts == nil || f.share != shareStruct || !f.part.KeepFirst || len(content) < minChecked {
 		return false
 	}
-	t := c.hasher.Of(c.parts, content)
-	c.at, c.tag = t.Place(), t[0]^uint64(f.number)
+	t := c.hasher.Of(c.parts, &f.part, content)
+	c.at, c.tag = t.Place(), t[0]
 	return len(c.tags) > 0 && c.tags[c.at&uint64(len(c.tags)-1)] == c.tag
 }
 

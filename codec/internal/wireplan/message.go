@@ -159,7 +159,7 @@ func (c *compiler) field(p *messagePlan, f reflect.StructField, number protowire
 		name = f.Name
 	}
 	encoding, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
-	field := &messageField{name: name, number: number, path: path, typ: f.Type}
+	field := &messageField{name: name, number: number, path: path, typ: f.Type, part: plan.NewPartKind(false)}
 	p.fields[number] = field // before its type is compiled, because that may contain this struct
 	set, err := c.setter(f.Type, encoding)
 	if err != nil {

@@ -117,13 +117,13 @@ func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, er
 	var t plan.Tag
 	keep := false
 	if size >= minPart && r.depth <= maxPartDepth {
-		t = r.hasher.Of(r.parts, b[:size])
+		t = r.hasher.Of(r.parts, &f.part, b[:size])
 		at, n, isNew := r.parts.Find(&f.part, t)
 		if at != nil {
 			to.takePart(f, at, n)
 			if f.share == shareStruct {
 				at, n = to.part(f)
-				r.parts.Keep(&f.part, t, at, n) // the object that had it may be collected soon
+				r.parts.Keep(t, at, n) // the object that had it may be collected soon
 			}
 			return size, nil
 		}
@@ -135,7 +135,7 @@ func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, er
 	}
 	if keep && r.quantities == quantities {
 		at, n := to.part(f)
-		r.parts.Keep(&f.part, t, at, n)
+		r.parts.Keep(t, at, n)
 	}
 	return size, nil
 }
