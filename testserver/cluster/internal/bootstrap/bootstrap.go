@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/cluster/internal/rbac"
+	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/store"
 )
@@ -92,7 +93,7 @@ func prepare(resource, manager string, obj runtime.Object) (prepared, error) {
 	}
 	obj = obj.DeepCopyObject()
 	legacyscheme.Scheme.Default(obj)
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	tree, err := typed.TreeOf(obj)
 	if err != nil {
 		return prepared{}, fmt.Errorf("bootstrap: %w", err)
 	}

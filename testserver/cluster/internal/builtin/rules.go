@@ -258,7 +258,7 @@ func (s *rules) take(v *registry.Values, gvk schema.GroupVersionKind, tree objec
 // untyped converts an object into a tree with the given kind.
 func untyped(obj runtime.Object, gvk schema.GroupVersionKind) (object.Tree, error) {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	tree, err := typed.TreeOf(obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}

@@ -51,9 +51,5 @@ func Tree(value runtime.Object, version schema.GroupVersion) (object.Tree, error
 	if err != nil {
 		return nil, fmt.Errorf("typed: %w", err)
 	}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(versioned)
-	if err != nil {
-		return nil, fmt.Errorf("typed: %w", err)
-	}
-	return tree, nil
+	return TreeOf(versioned)
 }

@@ -81,9 +81,9 @@ func setMetadata(value runtime.Object, meta object.Tree) bool {
 // Kubernetes may change everything except the entries of managedFields.
 func Untyped(value runtime.Object, kind schema.GroupVersionKind, from object.Tree) (object.Tree, error) {
 	value.GetObjectKind().SetGroupVersionKind(kind)
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	tree, err := TreeOf(value)
 	if err != nil {
-		return nil, fmt.Errorf("typed: %w", err)
+		return nil, err
 	}
 	meta := object.MapAt(tree, "metadata")
 	if entries := object.SliceAt(object.MapAt(from, "metadata"), managedFields); meta[managedFields] != nil {
