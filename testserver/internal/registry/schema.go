@@ -98,7 +98,8 @@ type User struct {
 // Managers records in metadata.managedFields who set which field, and applies configurations (server-side apply). The
 // trees have the version of the request with kind and apiVersion. live must not be changed.
 type Managers interface {
-	// Updated returns after with the managedFields of a write that is not an apply. live is nil for a creation.
+	// Updated returns after with the managedFields of a write that is not an apply. live is nil for a creation. The
+	// caller must not change the members fieldsV1, which other objects may share.
 	Updated(m Manager, live, after object.Tree) (object.Tree, error)
 	// Applied merges a configuration into live, which is empty except for its kind and name if there is no such object.
 	// It fails with a conflict that names every other owner, unless force is set.

@@ -39,11 +39,13 @@ var builtinNames = []string{
 	defaultingressclass.PluginName,
 }
 
+var pods = schema.GroupResource{Resource: "pods"}
+
 var priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
 
 // concerned are the resources that these plugins look at. Writes to others are not converted.
 var concerned = sets.New(
-	schema.GroupResource{Resource: "pods"}, schema.GroupResource{Resource: "nodes"},
+	pods, schema.GroupResource{Resource: "nodes"},
 	schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Resource: "persistentvolumes"},
 	priorityClasses,
 	schema.GroupResource{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"},
@@ -125,7 +127,13 @@ func (b *builtins) admit(
 	if err != nil {
 		return nil, err
 	}
-	before := copyOf(internal.GetObject())
+	// The plugins change nearly every new pod: they add tolerations, a service account and its token. Other objects are
+	// compared. For a pod, that would take longer than to convert one that is the same.
+	surely := a.GetOperation() == apiadmission.Create && a.GetResource().GroupResource() == pods && a.GetSubresource() == ""
+	var before runtime.Object
+	if !surely {
+		before = copyOf(internal.GetObject())
+	}
 	for _, plugin := range b.plugins {
 		if mutating, ok := plugin.(apiadmission.MutationInterface); ok && plugin.Handles(a.GetOperation()) {
 			if err := mutating.Admit(ctx, internal, o); err != nil {
@@ -134,7 +142,7 @@ func (b *builtins) admit(
 		}
 	}
 	after := internal.GetObject()
-	if after == nil || equality.Semantic.DeepEqual(before, after) {
+	if after == nil || !surely && equality.Semantic.DeepEqual(before, after) {
 		return nil, nil
 	}
 	return legacyscheme.Scheme.UnsafeConvertToVersion(after, a.GetKind().GroupVersion())

@@ -14,8 +14,8 @@ import (
 	"github.com/leatproject/leat/testserver/internal/object"
 )
 
-// TreeOf returns the tree of a pointer to a struct with JSON tags. It is what DefaultUnstructuredConverter.ToUnstructured
-// of apimachinery returns. It takes half the time, because each map gets the room for its members, not for all fields.
+// TreeOf returns the tree of a pointer to a struct with JSON tags: what DefaultUnstructuredConverter.ToUnstructured of
+// apimachinery returns. It takes less time, because each map has room for its members, not for all fields.
 func TreeOf(from any) (object.Tree, error) {
 	v := reflect.ValueOf(from)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
