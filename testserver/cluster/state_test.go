@@ -168,12 +168,14 @@ func TestDumpKeepsTheStoredVersion(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.Server.Create(in("v2"), map[string]any{"metadata": map[string]any{"name": "recent", "namespace": "default"}})
 		require.NoError(t, err)
+		synctest.Wait() // the APIService of v2 is there
 		dump := string(c.Server.Dump())
 		require.Equal(t, 1, strings.Count(dump, "\n      \"apiVersion\": \"leat.example/v1\""), dump)
 		require.Equal(t, 1, strings.Count(dump, "\n      \"apiVersion\": \"leat.example/v2\""), dump)
 
 		other := cluster.Start(t, cluster.Options{})
 		require.NoError(t, other.Server.Load([]byte(dump)))
+		synctest.Wait()
 		items, _, _ := strings.Cut(dump, "\n  ],\n") // without the version of the list
 		loaded, _, _ := strings.Cut(string(other.Server.Dump()), "\n  ],\n")
 		require.Equal(t, items, loaded)

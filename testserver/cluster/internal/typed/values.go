@@ -19,7 +19,7 @@ import (
 // The entries of managedFields have no fieldsV1 in the value: no rule reads these sets, and they are a large part of an
 // object. Untyped puts them back.
 func Take(v *registry.Values, kind schema.GroupVersionKind, tree object.Tree) (runtime.Object, error) {
-	meta := withoutSets(object.MapAt(tree, "metadata"))
+	meta := object.MapAt(tree, "metadata")
 	if v != nil {
 		sent, ok := v.Sent.(runtime.Object)
 		v.Sent = nil
@@ -33,7 +33,7 @@ func Take(v *registry.Values, kind schema.GroupVersionKind, tree object.Tree) (r
 	}
 	if meta != nil {
 		tree = maps.Clone(tree)
-		tree["metadata"] = meta
+		tree["metadata"] = withoutSets(meta)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out); err != nil {
 		return nil, fmt.Errorf("typed: decode a %s: %w", kind.Kind, err)
@@ -73,8 +73,7 @@ func setMetadata(value runtime.Object, meta object.Tree) bool {
 	if !ok {
 		return false
 	}
-	*into = metav1.ObjectMeta{}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(meta, into) == nil
+	return readMetadata(meta, into)
 }
 
 // Untyped returns the tree of a value that comes from Take for a tree. It sets the kind of the value, too. The rules of
