@@ -270,7 +270,7 @@ class InformerRow {
     values.forEach((v, n) => text(n === 0 ? this.stream : this.cells[n], v));
     const reason = why(i);
     text(this.why, reason);
-    attr(this.why, "title", reason || null);
+    attr(this.why, "title", reason || null); // an opened row shows the whole text, also without a mouse
     show(this.why, reason !== "");
     attr(this.cells[0], "class", `state-${state}`);
     attr(this.cells[7], "class", trouble ? `state-${trouble[0]}` : null);

@@ -1,6 +1,7 @@
 // The page polls one JSON document a second while it is visible, and shows it in one of three views.
 import { el, text, attr, show, Rows, bytes, duration, plural } from "./dom.js";
 import { $, Views } from "./views.js";
+import { Tip } from "./tip.js";
 import { Samples } from "./samples.js";
 import { Live } from "./live.js";
 import { OneObject } from "./object.js";
@@ -13,18 +14,18 @@ const views = new Views({ live: "Live", object: "One object", lab: "Lab" }, () =
 const link = (name) => document.querySelector(`nav a[data-view="${name}"]`);
 const badgeList = el("ul", { className: "badges", id: "badges", "aria-label": "State of the program" });
 document.querySelector("header").append(badgeList);
-const badges = new Rows(badgeList, (b) => b.name, () => {
+const badges = new Rows(badgeList, (b) => `${b.name} ${b.more !== ""}`, (b) => {
   const dot = el("i", { className: "dot", "aria-hidden": "true" });
   const label = el("span");
-  const more = el("span", { className: "visually-hidden" }); // a screen reader does not read the title
-  const node = el("li", { className: "badge" }, dot, label, more);
+  const node = el("li", { className: "badge" });
+  const tip = b.more ? new Tip(node, dot, label) : null;
+  if (!tip) node.append(dot, label);
   return {
     node,
     update(b) {
       attr(dot, "data-state", b.state);
       text(label, b.text);
-      attr(node, "title", b.title || null);
-      text(more, b.title ? ` (${b.title})` : "");
+      tip?.set(b.more);
     },
   };
 });
@@ -71,14 +72,14 @@ function badgesOf(s) {
       name: "leader", state: l.leads ? "ok" : "wait",
       text: s.electors.length > 1 ? (l.leads ? `${l.identity || "one"} leads, ${s.electors.length} replicas` : `no leader, ${s.electors.length} replicas`)
         : l.election ? (l.leads ? "leads" : l.leader ? `follows ${l.leader}` : "does not lead") : l.leads ? "leads, no election" : "starting",
-      title: l.lease ? `lease ${l.lease}, this replica is ${l.identity}` : "",
+      more: l.lease ? `lease ${l.lease}, this replica is ${l.identity}` : "",
     });
   }
   for (const h of s.health) {
     const failed = h.checks.filter((c) => !c.ok);
     all.push({
       name: h.path, state: h.ok ? "ok" : "bad", text: failed.length ? `${h.path}: ${failed.map((c) => c.name).join(", ")}` : h.path,
-      title: h.checks.map((c) => `${c.ok ? "✓" : "✗"} ${c.name} ${c.text ?? ""}`).join("\n"),
+      more: h.checks.map((c) => `${c.ok ? "✓" : "✗"} ${c.name} ${c.text ?? ""}`.trim()).join("\n"),
     });
   }
   return all;

@@ -35,11 +35,12 @@ class Transport {
       oninput: () => this.seek(file.first + Math.round(Number(this.slider.value)), false), onchange: () => this.settle(),
       onkeydown: (e) => this.key(e, { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }),
     });
+    this.day = el("span", { className: "muted" });
     this.shown = el("b");
-    this.output = el("output", { className: "time", htmlFor: "time" }, this.shown, el("span", { className: "muted" }, ` of ${duration((file.last - file.first) / 1e6)}`));
+    this.output = el("output", { className: "time", htmlFor: "time" }, this.day, " ", this.shown, el("span", { className: "muted" }, ` of ${duration((file.last - file.first) / 1e6)}`));
     this.node = el("div", { className: "transport", role: "group", "aria-label": "Time of the recording" },
-      el("button", { type: "button", id: "back", title: "To the change before", "aria-label": "Step back", onclick: () => this.step(-1) }, "‹"), this.button,
-      el("button", { type: "button", id: "forward", title: "To the next change", "aria-label": "Step forward", onclick: () => this.step(1) }, "›"), this.speed,
+      el("button", { type: "button", id: "back", "aria-label": "Step back", onclick: () => this.step(-1) }, "‹ Back"), this.button,
+      el("button", { type: "button", id: "forward", "aria-label": "Step forward", onclick: () => this.step(1) }, "Forward ›"), this.speed,
       el("div", { className: "slide" }, this.strip, this.slider), this.output,
       el("span", { id: "keys-help", className: "visually-hidden" }, "Arrow keys step from change to change. Page Up and Page Down move by a tenth, Home and End to the ends. The space bar plays and pauses."));
     root.append(this.node);
@@ -81,7 +82,7 @@ class Transport {
     this.slider.value = this.at - this.file.first;
     attr(this.slider, "aria-valuetext", `${clock(this.at)}, ${duration((this.at - this.file.first) / 1e6)} after the beginning`);
     text(this.shown, clock(this.at));
-    attr(this.output, "title", date(this.at));
+    text(this.day, date(this.at));
     const x = ((this.at - this.file.first) / (this.file.last - this.file.first)) * 1000;
     attr(this.cursor, "x1", x);
     attr(this.cursor, "x2", x);

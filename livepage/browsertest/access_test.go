@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -18,8 +19,8 @@ var named = []string{
 	"button", "checkbox", "combobox", "form", "image", "img", "link", "navigation", "region", "searchbox", "slider", "spinbutton", "table", "textbox",
 }
 
-// unreadable lists the texts of a view whose contrast with the background is below 4.5. WCAG 2 allows 3 for large ones.
-const unreadable = `(() => {
+// colours are functions for colours in a page: what is behind an element, and the contrast of two colours (WCAG 2).
+const colours = `
 	const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
 	const rgb = (s) => s.match(/[\d.]+/g).map(Number);
 	const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -30,12 +31,18 @@ const unreadable = `(() => {
 		return (c[3] ?? 1) === 1 ? c : over(c, behind(e.parentElement));
 	};
 	const opacity = (e) => e ? getComputedStyle(e).opacity * opacity(e.parentElement) : 1;
+	const contrast = (x, y) => {
+		const [a, b] = [light(x), light(y)];
+		return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+	};`
+
+// unreadable lists the texts of a view whose contrast with the background is below 4.5. WCAG 2 allows 3 for large ones.
+const unreadable = `(() => {` + colours + `
 	const bad = [];
 	const check = (e, style, what) => {
 		const below = behind(e), color = rgb(e.ownerSVGElement ? style.fill : style.color);
 		color[3] = (color[3] ?? 1) * opacity(e);
-		const [a, b] = [light(over(color, below)), light(below)];
-		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		const ratio = contrast(over(color, below), below);
 		if (ratio < 4.5) bad.push(e.tagName + "." + e.className + " " + what.slice(0, 40) + " " + ratio.toFixed(2));
 	};
 	for (const e of document.querySelectorAll("body *")) {
@@ -46,6 +53,25 @@ const unreadable = `(() => {
 	}
 	return bad;
 })()`
+
+// faint lists the controls of a view whose edge has a contrast below 3 with what surrounds them. A button without a
+// border is known by its text.
+const faint = `(() => {` + colours + `
+	const bad = [];
+	for (const e of document.querySelectorAll("button, select, textarea, input:not([type=range])")) {
+		if (!e.getClientRects().length || e.closest("[aria-disabled=true], [aria-busy=true], :disabled")) continue;
+		const style = getComputedStyle(e), around = behind(e.parentElement), edge = rgb(style.borderTopColor);
+		if (e.tagName === "BUTTON" && (style.borderTopWidth === "0px" || edge[3] === 0)) continue;
+		const drawn = style.borderTopWidth === "0px" ? 1 : contrast(over(edge, around), around);
+		const best = Math.max(drawn, contrast(behind(e), around));
+		if (best < 3) bad.push(e.outerHTML.slice(0, 80) + " " + best.toFixed(2));
+	}
+	return bad;
+})()`
+
+// hoverOnly lists the texts that only a mouse can reach. An opened row of a table shows the whole of a long text.
+const hoverOnly = `[...document.querySelectorAll("[title]")].filter(e => e.getClientRects().length && !e.closest("tr")?.querySelector("[aria-expanded]"))
+	.map(e => e.outerHTML.slice(0, 120))`
 
 // skipped lists the headings of a view that skip a level.
 const skipped = `[...document.querySelectorAll("main :is(h1, h2, h3, h4)")].filter(h => !h.closest("[hidden]"))
@@ -69,7 +95,7 @@ const charts = `[...document.querySelectorAll(".chart")].filter(c => c.getClient
 func (p *tab) fits(v view) {
 	p.t.Helper()
 	require.LessOrEqual(p.t, eval[int64](p, `document.documentElement.scrollWidth`), v.width)
-	for what, list := range map[string]string{"contrast": unreadable, "levels of headings": skipped, "clipped": clipped, "overlapping": overlapping} {
+	for what, list := range map[string]string{"contrast": unreadable, "contrast of edges": faint, "texts for a mouse only": hoverOnly, "levels of headings": skipped, "clipped": clipped, "overlapping": overlapping} {
 		require.Empty(p.t, eval[[]string](p, list), what)
 	}
 	require.Zero(p.t, eval[int](p, charts), "charts without values")
@@ -239,4 +265,101 @@ func TestAnnouncements(t *testing.T) {
 	p.until(said + ` === "failing: 30 informers"`)
 	p.until(`polls >= 8`)
 	require.Len(t, eval[[]string](p, `window.said`), 1)
+}
+
+// TestTips reads what a badge says below it: with the keyboard, with the mouse and with a finger.
+func TestTips(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]view{"light": light, "dark": dark, "narrow": narrow, "narrow-dark": narrowDark} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			debug, _ := newProgram(t).mill() // its controller waits for two minutes only
+			p := open(t, debug, "", v)
+			p.until(rows + `.length === 3 && /readyz: water.*✗ water/s.test(document.querySelector("#badges").textContent)`)
+			badge := `[...document.querySelectorAll(".badge")].find(b => b.textContent.startsWith("readyz"))`
+			tip := badge + `.querySelector(".tip")`
+			shown := `[...document.querySelectorAll(".tip")].filter(t => t.getClientRects().length).map(t => t.textContent).join()`
+			focused := `document.activeElement === ` + badge + `.querySelector("button")`
+			middle := func(e string) (x, y float64) {
+				at := eval[[]float64](p, `(() => { const b = `+e+`.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()`)
+				return at[0], at[1]
+			}
+			mouse := func(e string) {
+				x, y := middle(e)
+				p.run(input.DispatchMouseEvent(input.MouseMoved, x, y))
+			}
+			tap := func(e string) {
+				x, y := middle(e)
+				p.run(input.DispatchTouchEvent(input.TouchStart, []*input.TouchPoint{{X: x, Y: y}}), input.DispatchTouchEvent(input.TouchEnd, nil))
+			}
+			open := `/✗ water failed/.test(` + shown + `)`
+			closed := shown + ` === ""`
+
+			require.True(t, eval[bool](p, closed))
+			for range eval[int](p, `document.querySelectorAll(".skip, nav a:not([hidden]), .badge button").length`) {
+				p.run(chromedp.KeyEvent(kb.Tab))
+				if eval[bool](p, focused) {
+					break
+				}
+			}
+			p.until(focused + ` && ` + open)
+			require.Empty(t, eval[string](p, `(() => {
+				const box = `+tip+`.getBoundingClientRect(), button = document.activeElement.getBoundingClientRect();
+				if (box.left < 0 || box.right > document.documentElement.clientWidth || box.bottom > innerHeight) return "outside of the window";
+				if (box.top < button.bottom - 1) return "over its button";
+				return document.elementFromPoint(box.left + box.width / 2, box.top + 4) === `+tip+` ? "" : "behind something";
+			})()`))
+			p.fits(v)
+			p.shoot("tip-" + name)
+			p.run(chromedp.KeyEvent(kb.Escape))
+			p.until(closed)
+			require.True(t, eval[bool](p, focused))
+			for range 2 { // the second press does not hide it
+				p.run(chromedp.KeyEvent(kb.Enter))
+				p.until(open)
+			}
+			p.run(chromedp.KeyEvent(kb.Tab))
+			p.until(`!/water/.test(` + shown + `) && !(` + focused + `)`)
+			p.run(chromedp.Evaluate(`document.activeElement.blur()`, nil))
+			p.until(closed)
+
+			mouse(badge + `.querySelector("button")`)
+			p.until(open)
+			mouse(tip) // the text stays while the mouse is on it, longer than it lingers
+			p.run(chromedp.Evaluate(`window.lingered = false; setTimeout(() => window.lingered = true, 400)`, nil))
+			p.until(`window.lingered`)
+			require.True(t, eval[bool](p, open))
+			p.run(chromedp.KeyEvent(kb.Escape))
+			p.until(closed)
+			mouse(`document.querySelector("footer")`)
+			mouse(badge + `.querySelector("button")`)
+			p.until(open)
+			p.run(input.DispatchMouseEvent(input.MouseMoved, 2, float64(v.height)-2))
+			p.until(closed)
+
+			p.run(emulation.SetTouchEmulationEnabled(true))
+			for range 2 {
+				tap(badge + `.querySelector("button")`)
+				p.until(open)
+			}
+			tap(`document.querySelector(".brand")`)
+			p.until(closed)
+		})
+	}
+}
+
+// TestEscapeHidesOneThing hides the text of a badge first, and then the details of an informer.
+func TestEscapeHidesOneThing(t *testing.T) {
+	t.Parallel()
+	p := open(t, demoURL, "", light)
+	p.until(rows + `.length === 2 && document.querySelector(".badge button")`)
+	p.run(chromedp.Focus(".disclosure"), chromedp.KeyEvent(kb.Enter))
+	p.until(`!document.querySelector(".details").hidden`)
+	p.run(chromedp.Evaluate(`document.querySelector(".badge").dispatchEvent(new MouseEvent("mouseenter"))`, nil))
+	p.until(`!document.querySelector(".tip").hidden`)
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.until(`document.querySelector(".tip").hidden`)
+	require.False(t, eval[bool](p, `document.querySelector(".details").hidden`))
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.until(`document.querySelector(".details").hidden`)
 }

@@ -83,6 +83,8 @@ func TestCommands(t *testing.T) {
 				for eval[float64](p, `performance.now()`) < 55000 {
 					change()
 				}
+				change()
+				p.until(`parseFloat(` + big + `[0]) > 0`) // the picture has events
 				p.shoot("livepage")
 			}
 		}

@@ -223,7 +223,7 @@ func TestFollower(t *testing.T) {
 		return elector.Run(ctx, func(context.Context) error { return errors.New("it does not lead") })
 	})
 	p := open(t, program.serve(page.Handler(true)), "", light)
-	p.until(`document.querySelector("#badges").textContent === "follows mill-1 (lease shop/mill, this replica is mill-0)"`)
+	p.until(`document.querySelector("#badges .tip-button").textContent === "follows mill-1 (lease shop/mill, this replica is mill-0)"`)
 	p.until(`document.querySelector("#electors-title + .cards").textContent.includes("waits for the lease of mill-1")`)
 	p.until(`document.querySelector("#announce").textContent === "does not lead"`)
 	require.Contains(t, eval[string](p, `document.querySelector("#live .hint").textContent`), "no informer and no controller")
