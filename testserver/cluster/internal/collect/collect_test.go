@@ -161,6 +161,18 @@ func TestOwnerElsewhere(t *testing.T) {
 	})
 }
 
+// TestOwnerElsewhereNeedsNoCache has an owner in another namespace while the watch of its kind is stuck.
+func TestOwnerElsewhereNeedsNoCache(t *testing.T) {
+	inWorld(t, func(w *world) {
+		stalled := w.Server.Inject(stall("configmaps"))
+		defer stalled.Remove()
+		w.makeIn("shop", configMaps, "a")
+		w.make(secrets, "b", w.ref("a", false))
+		require.Empty(t, w.names(secrets))
+		require.Len(t, w.events(), 1)
+	})
+}
+
 // events returns the reasons and messages of all Events.
 func (w *world) events() []string {
 	var out []string

@@ -83,7 +83,6 @@ func (w *watched) bond(ctx context.Context, o *item, number int) (b bond, cached
 	if w.deleted(o, number) {
 		return absent, false, nil
 	}
-	w.reportOtherNamespace(o, number)
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
 		return invalid, false, nil
@@ -95,16 +94,14 @@ func (w *watched) bond(ctx context.Context, o *item, number int) (b bond, cached
 	case err != nil:
 		return invalid, false, err
 	case resource.Namespaced && o.GetNamespace() == "":
-		return invalid, false, nil
+		return invalid, false, w.reportOtherNamespace(ctx, o, number)
 	}
 	owner, err := apiclient.NewPartial[*item](w.Collector.client, resource.Resource, "").Get(ctx, ownerKey(resource.Resource, o, r.Name), metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
-		return absent, false, nil
+	case apierrors.IsNotFound(err), err == nil && owner.GetUID() != r.UID:
+		return absent, false, w.reportOtherNamespace(ctx, o, number)
 	case err != nil:
 		return invalid, false, err
-	case owner.GetUID() != r.UID:
-		return absent, false, nil
 	}
 	return bondOf(owner), known != nil, nil
 }
@@ -120,33 +117,43 @@ func (w *watched) deleted(o *item, number int) bool {
 	return w.gone.has(owner)
 }
 
-// reportOtherNamespace writes an Event about an object whose owner is in another namespace. It searches the cache of
-// the owner's kind, which happens only if the owner is not where it should be.
-func (w *watched) reportOtherNamespace(o *item, number int) {
+// reportOtherNamespace writes an Event about an object whose owner is in another namespace.
+func (w *watched) reportOtherNamespace(ctx context.Context, o *item, number int) error {
 	r := o.Metadata.OwnerReferences[number]
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
-		return
+		return nil
 	}
 	kind := w.ofKind(gv.WithKind(r.Kind).GroupKind())
-	if kind == nil || !kind.resource.Namespaced || !kind.hasElsewhere(r.UID, o.GetNamespace()) {
-		return
+	about := reference{r.APIVersion, r.Kind, string(o.GetUID()), r.Name, r.UID}
+	if kind == nil || !kind.resource.Namespaced || w.reported.has(about) {
+		return nil
 	}
-	if !w.reported.add(reference{r.APIVersion, r.Kind, string(o.GetUID()), r.Name, r.UID}) {
-		return
+	elsewhere, err := kind.elsewhere(ctx, r.UID, o)
+	if err == nil && elsewhere && w.reported.add(about) {
+		w.events.Warning(w.resource, o, "OwnerRefInvalidNamespace", "ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+			r.APIVersion, r.Kind, o.GetNamespace(), r.Name, r.UID, o.GetNamespace())
 	}
-	w.events.Warning(w.resource, o, "OwnerRefInvalidNamespace", "ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
-		r.APIVersion, r.Kind, o.GetNamespace(), r.Name, r.UID, o.GetNamespace())
+	return err
 }
 
-// hasElsewhere reports whether the cache has an object outside of a namespace.
-func (w *watched) hasElsewhere(uid types.UID, namespace string) bool {
-	for _, o := range w.informer.Cache().All() {
-		if o.GetUID() == uid {
-			return o.GetNamespace() != namespace
+// elsewhere reports whether an owner exists outside of the namespace of its dependent. The owner is older than the
+// dependent, so a cache that is not older than the dependent knows it. Otherwise it
+// lists the owner's kind.
+func (w *watched) elsewhere(ctx context.Context, owner types.UID, dependent *item) (bool, error) {
+	found := false
+	look := func(o *item) { found = found || o.GetUID() == owner && o.GetNamespace() != dependent.GetNamespace() }
+	if order, ok := api.CompareVersions(w.informer.ResourceVersion(), dependent.GetResourceVersion()); ok && order >= 0 {
+		for _, o := range w.informer.Cache().All() {
+			look(o)
 		}
+		return found, nil
 	}
-	return false
+	_, err := w.client.List(ctx, api.Options[*item]{}, func(o *item) error {
+		look(o)
+		return nil
+	})
+	return found, err
 }
 
 func bondOf(owner *item) bond {
