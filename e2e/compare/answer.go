@@ -34,6 +34,12 @@ type Answer struct {
 	Failure string // of the connection
 }
 
+// contains reports whether a text is in the body.
+func (a *Answer) contains(text string) bool {
+	encoded, err := json.Marshal(a.Value)
+	return err == nil && strings.Contains(string(encoded)+a.Text, text)
+}
+
 func readAnswer(r *http.Response, content []byte, watch bool) *Answer {
 	a := &Answer{Status: r.StatusCode, Header: map[string]string{}}
 	for _, name := range comparedHeaders {

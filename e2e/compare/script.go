@@ -40,6 +40,7 @@ type Step struct {
 
 	User      string // "admin", "restricted", "stranger" or "nobody"
 	Until     int    // repeat the request until the answer has this status; 0 sends it once
+	Contains  string // with Until: and until this text is in the answer
 	Meanwhile bool   // read the answer while the next steps run
 	Rest      bool   // repeat the request until the controllers of the server have nothing to do
 	Protobuf  bool   // Body is JSON that is sent as protobuf
@@ -201,7 +202,9 @@ func (s *Step) direct(text string) error {
 			err = fmt.Errorf("there is no user %q", value)
 		}
 	case "until":
-		s.Until, err = strconv.Atoi(value)
+		status, text, _ := strings.Cut(value, " ")
+		s.Until, err = strconv.Atoi(status)
+		s.Contains = text
 	case "fill":
 		s.Fill, err = strconv.Atoi(value)
 	case "meanwhile":

@@ -18,7 +18,7 @@ func TestParseArea(t *testing.T) {
 -- create
 # Another comment.
 @user restricted
-@until 201
+@until 201 some text
 @fill 5
 @protobuf
 @meanwhile
@@ -48,6 +48,7 @@ input
 	require.Equal(t, "{\"a\":\n\"b\"}", create.Body)
 	require.Equal(t, "restricted", create.User)
 	require.Equal(t, 201, create.Until)
+	require.Equal(t, "some text", create.Contains)
 	require.Equal(t, 5, create.Fill)
 	require.True(t, create.Protobuf)
 	require.True(t, create.Meanwhile)

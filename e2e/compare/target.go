@@ -23,7 +23,7 @@ import (
 // The limits of one step. Watches in the scripts end after a few seconds.
 const (
 	stepLimit  = time.Minute
-	untilLimit = 5 * time.Second
+	untilLimit = 30 * time.Second
 )
 
 // tokens are the bearer tokens of the users that steps name. The stranger's token is not accepted.
@@ -107,7 +107,7 @@ type run struct {
 	turns    int                     // of the garbage collector, for which rest has waited
 }
 
-// step runs a step once, or until its status is the expected one.
+// step runs a step once, or until its answer is the expected one.
 func (r *run) step(ctx context.Context, s *Step) (*Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, stepLimit)
 	switch {
@@ -124,7 +124,7 @@ func (r *run) step(ctx context.Context, s *Step) (*Answer, error) {
 	deadline := time.Now().Add(untilLimit)
 	for {
 		a, err := r.send(limited, s)
-		if err != nil || s.Until == 0 || a.Status == s.Until || time.Now().After(deadline) {
+		if err != nil || s.Until == 0 || a.Status == s.Until && a.contains(s.Contains) || time.Now().After(deadline) {
 			return a, err
 		}
 		select {
