@@ -68,7 +68,8 @@ type Attributes struct {
 	// object in the served version; nil for a creation.
 	Object, Old object.Tree
 	// Values may have the Go value of Object: Values.Sent in Mutate, Values.Stored in Validate. If Mutate changes
-	// Object, it sets Values.Sent to a value that has the defaults, or to nil.
+	// Object, it sets Values.Sent to a value that has the defaults, or to nil. With such a value, Object may lack all
+	// but its kind, version and metadata.
 	Values *registry.Values
 	// Options are the CreateOptions, UpdateOptions, PatchOptions or DeleteOptions of the request.
 	Options  object.Tree

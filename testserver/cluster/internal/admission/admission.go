@@ -39,10 +39,18 @@ type Options struct {
 type Chain struct {
 	options    Options
 	factory    *informers.Factory
-	mutating   []apiadmission.MutationInterface
+	builtins   *builtins // nil if they are off
+	mutating   []configured
 	validating []apiadmission.ValidationInterface
 	quota      *quotas // nil if it is off
 	dialer     *dialer
+}
+
+// configured is a plugin that does what objects in the server say.
+type configured interface {
+	apiadmission.MutationInterface
+	// idle reports whether there is no such object.
+	idle() bool
 }
 
 var _ extension.Admission = (*Chain)(nil)
@@ -66,12 +74,12 @@ func New(f *informers.Factory, o Options) (*Chain, error) {
 		on = slices.Delete(on, n, n+1)
 	}
 	c := &Chain{options: o, factory: f, dialer: newDialer(o.Dial)}
-	group, err := newBuiltins(f, o, on)
-	if err != nil {
+	var err error
+	if c.builtins, err = newBuiltins(f, o, on); err != nil {
 		return nil, err
 	}
-	if group != nil {
-		c.mutating, c.validating = append(c.mutating, group), append(c.validating, group)
+	if c.builtins != nil {
+		c.validating = append(c.validating, c.builtins)
 	}
 	if err := c.addDynamic(on); err != nil {
 		return nil, err
@@ -116,6 +124,7 @@ func (c *Chain) Mutate(ctx context.Context, a *extension.Attributes) error {
 	r := c.request(a)
 	ctx = warning.WithWarningRecorder(ctx, r)
 	c.factory.Refresh()
+	r.unread = !slices.ContainsFunc(c.mutating, func(p configured) bool { return !p.idle() })
 	err := c.admit(ctx, r)
 	if err == nil && r.Attributes.GetReinvocationContext().ShouldReinvoke() {
 		r.GetReinvocationContext().SetIsReinvoke()
@@ -129,8 +138,16 @@ func (c *Chain) Mutate(ctx context.Context, a *extension.Attributes) error {
 }
 
 func (c *Chain) admit(ctx context.Context, r *request) error {
+	if c.builtins != nil {
+		if err := c.builtins.Admit(ctx, r, r); err != nil {
+			return err
+		}
+	}
+	if r.unread {
+		return nil
+	}
 	for _, plugin := range c.mutating {
-		if !plugin.Handles(r.GetOperation()) {
+		if plugin.idle() || !plugin.Handles(r.GetOperation()) {
 			continue
 		}
 		if err := plugin.Admit(ctx, r, r); err != nil {

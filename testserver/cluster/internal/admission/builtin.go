@@ -110,7 +110,12 @@ func (b *builtins) Admit(ctx context.Context, a apiadmission.Attributes, o apiad
 		return err
 	}
 	legacyscheme.Scheme.Default(after)
-	tree, err := typed.Untyped(after, r.object.GroupVersionKind(), r.object.Object)
+	kind, tree := r.object.GroupVersionKind(), r.object.Object
+	if r.unread && r.write.Values != nil && r.GetSubresource() == "" {
+		tree, err = typed.Outline(after, kind, tree) // nobody reads the rest
+	} else {
+		tree, err = typed.Untyped(after, kind, tree)
+	}
 	if err != nil {
 		return err
 	}

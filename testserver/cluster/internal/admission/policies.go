@@ -239,13 +239,18 @@ func newMutatingPolicies(f *informers.Factory, by authorizer.Authorizer) *mutati
 	return p
 }
 
+func (p *mutatingPolicies) idle() bool {
+	policies, err := p.policies.List(labels.Everything())
+	return err == nil && len(policies) == 0
+}
+
 // Admit implements admission.MutationInterface.
 func (p *mutatingPolicies) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
 	if exempt(a) {
 		return nil
 	}
 	policies, err := p.policies.List(labels.Everything())
-	if err != nil || len(policies) == 0 {
+	if err != nil {
 		return err
 	}
 	bindings, err := p.factory.Admissionregistration().V1().MutatingAdmissionPolicyBindings().Lister().List(labels.Everything())

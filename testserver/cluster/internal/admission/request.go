@@ -27,6 +27,7 @@ type request struct {
 	factory *informers.Factory
 	object  *unstructured.Unstructured // nil for a deletion
 	changed bool
+	unread  bool // no plugin after the built-in ones reads the object
 
 	mu       sync.Mutex // guards the field below: validating webhooks are called at the same time
 	warnings []string

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
-	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
@@ -24,7 +23,7 @@ const (
 	webhookValidation = validating.PluginName
 )
 
-func (c *Chain) newMutatingWebhooks() (apiadmission.MutationInterface, error) {
+func (c *Chain) newMutatingWebhooks() (configured, error) {
 	plugin, err := mutating.NewMutatingWebhook(nil)
 	if err != nil {
 		return nil, err
@@ -33,18 +32,15 @@ func (c *Chain) newMutatingWebhooks() (apiadmission.MutationInterface, error) {
 	return &mutatingWebhooks{plugin, configurations}, c.prepare(plugin.Webhook)
 }
 
-// mutatingWebhooks leave a write alone if no configuration exists. The plugin would copy the object.
+// mutatingWebhooks call webhooks. The plugin would copy each object, also without a configuration.
 type mutatingWebhooks struct {
 	*mutating.Plugin
 	configurations admissionregistration.MutatingWebhookConfigurationLister
 }
 
-// Admit implements admission.MutationInterface.
-func (m *mutatingWebhooks) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
-	if all, err := m.configurations.List(labels.Everything()); err == nil && len(all) == 0 {
-		return nil
-	}
-	return m.Plugin.Admit(ctx, a, o)
+func (m *mutatingWebhooks) idle() bool {
+	all, err := m.configurations.List(labels.Everything())
+	return err == nil && len(all) == 0
 }
 
 func (c *Chain) newValidatingWebhooks() (*validating.Plugin, error) {

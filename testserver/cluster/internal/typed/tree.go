@@ -106,6 +106,10 @@ func emptyOf(t reflect.Type) func(reflect.Value) bool {
 		return func(v reflect.Value) bool { return v.Len() == 0 }
 	case reflect.Float32, reflect.Float64:
 		return func(v reflect.Value) bool { return v.Float() == 0 }
+	case reflect.Pointer, reflect.Interface:
+		return reflect.Value.IsNil
+	case reflect.Bool:
+		return func(v reflect.Value) bool { return !v.Bool() }
 	default:
 		return reflect.Value.IsZero
 	}
@@ -115,26 +119,31 @@ func (p *structPlan) tree(v reflect.Value) (object.Tree, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	n := 0
+	var room [48]int // on the stack: few structs have more members
+	present := room[:0]
 	for i := range p.fields {
-		if f := &p.fields[i]; f.omit == nil || !f.omit(v.FieldByIndex(f.index)) {
-			n++
+		if f := &p.fields[i]; f.omit == nil || !f.omit(f.of(v)) {
+			present = append(present, i)
 		}
 	}
-	out := make(object.Tree, n)
-	for i := range p.fields {
+	out := make(object.Tree, len(present))
+	for _, i := range present {
 		f := &p.fields[i]
-		at := v.FieldByIndex(f.index)
-		if f.omit != nil && f.omit(at) {
-			continue
-		}
-		member, err := f.encode(at)
+		member, err := f.encode(f.of(v))
 		if err != nil {
 			return nil, err
 		}
 		out[f.name] = member
 	}
 	return out, nil
+}
+
+// of returns the field of a struct.
+func (f *fieldPlan) of(v reflect.Value) reflect.Value {
+	for _, i := range f.index {
+		v = v.Field(i)
+	}
+	return v
 }
 
 // encodeOf returns the encoding of the values of a type. Types that have their own come first.
@@ -160,7 +169,8 @@ func encodeOf(t reflect.Type) encode {
 	case reflect.Pointer:
 		return pointerTo(t.Elem())
 	case reflect.Struct:
-		return func(v reflect.Value) (any, error) { return structOf(t).tree(v) }
+		plan := sync.OnceValue(func() *structPlan { return structOf(t) }) // a type may contain itself
+		return func(v reflect.Value) (any, error) { return plan().tree(v) }
 	}
 	return func(reflect.Value) (any, error) { return nil, fmt.Errorf("typed: a tree has no values of type %s", t) }
 }

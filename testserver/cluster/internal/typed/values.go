@@ -84,9 +84,28 @@ func Untyped(value runtime.Object, kind schema.GroupVersionKind, from object.Tre
 	if err != nil {
 		return nil, err
 	}
-	meta := object.MapAt(tree, "metadata")
+	keepManagers(object.MapAt(tree, "metadata"), from)
+	return tree, nil
+}
+
+// Outline is Untyped for callers that pass the value on: the tree has only the kind, the version and the metadata.
+func Outline(value runtime.Object, kind schema.GroupVersionKind, from object.Tree) (object.Tree, error) {
+	value.GetObjectKind().SetGroupVersionKind(kind)
+	of, ok := value.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, fmt.Errorf("typed: %T has no metadata", value)
+	}
+	meta, err := TreeOf(of.GetObjectMeta())
+	if err != nil {
+		return nil, err
+	}
+	keepManagers(meta, from)
+	return object.Tree{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "metadata": meta}, nil
+}
+
+// keepManagers gives metadata the managers of the tree that their value came from.
+func keepManagers(meta, from object.Tree) {
 	if entries := object.SliceAt(object.MapAt(from, "metadata"), managedFields); meta[managedFields] != nil {
 		meta[managedFields] = entries
 	}
-	return tree, nil
 }
