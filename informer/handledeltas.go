@@ -11,7 +11,9 @@ import (
 // process handles one batch. It calls user code before and after handleDeltas, without the lock.
 func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	i.observeMutations(batch)
+	popped := i.changeTime()
 	snapshot := i.handleDeltas(batch)
+	stored := i.changeTime()
 	i.deliverReady()
 	if i.mutations != nil {
 		i.mutations.checkIfDue()
@@ -21,7 +23,7 @@ func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	}
 	if len(batch.Objects) > 0 {
 		i.batches.Tell(Stored{Objects: len(batch.Objects), Received: batch.Since})
-		i.changes.Tell(batch)
+		i.tellChanges(batch, popped, stored)
 	}
 }
 

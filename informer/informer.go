@@ -105,7 +105,8 @@ type Informer[T api.Object] struct {
 	indexer       *cache.Indexer[T]
 	mutations     mutationDetector // nil without Options.Mutations
 	batches       hooks.Set[Stored]
-	changes       hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
+	changes       hooks.Set[applied[T]]   // see ObserveChanges
+	deliveries    hooks.Set[delivered[T]] // see ObserveDeliveries
 	watchdog      *watchdog
 	checkStatus   atomic.Pointer[CheckStatus] // of Options.Check; nil before it has reported
 	held          held                        // works for this informer if Options.Hold is set; see View

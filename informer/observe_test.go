@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"iter"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,83 @@ func TestObserveBatches(t *testing.T) {
 		src.set("d", 1)
 		synctest.Wait()
 		require.Len(t, seen, 2)
+	})
+}
+
+// TestObservedTimes holds a change in the DeltaFIFO for a second, and in an index function for two more.
+func TestObservedTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.set("a", 1)
+		slow := false
+		i := informer.New(src, informer.Options[*widget]{
+			OnBatch: func(b deltafifo.Batch[*widget], _ *cache.Snapshot[*widget]) {
+				if b.ResourceVersion == "2" {
+					<-time.After(time.Second)
+				}
+			},
+		})
+		informer.AddIndex(i, func(w *widget) []string {
+			if slow {
+				<-time.After(2 * time.Second)
+			}
+			return nil
+		})
+		var seen []informer.ObservedChange
+		stop := i.ObserveChanges(func(api.Key) bool { return true }, func(c informer.ObservedChange) { seen = append(seen, c) })
+		defer stop()
+		defer running(t, i)()
+		synctest.Wait()
+		src.set("b", 1)
+		synctest.Wait() // its batch waits in OnBatch
+		slow = true
+		came := time.Now()
+		src.set("c", 1)
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.Len(t, seen, 3)
+		c := seen[2]
+		require.Equal(t, []time.Time{came, came.Add(time.Second), came.Add(3 * time.Second)}, []time.Time{c.At, c.Popped, c.Stored})
+	})
+}
+
+// TestObserveDeliveries has a handler that takes a second, one that panics, and one that joins late.
+func TestObserveDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.set("a", 1)
+		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
+		subscribe(t, i, func(api.Change[*widget]) { <-time.After(time.Second) }, informer.HandlerOptions{Name: "slow"})
+		subscribe(t, i, func(api.Change[*widget]) { panic("it breaks") }, informer.HandlerOptions{Name: "breaks"})
+		defer running(t, i)()
+		<-time.After(10 * time.Second)
+		a := api.Key{Namespace: "default", Name: "a"}
+		var mu sync.Mutex // each handler has its goroutine
+		var seen []informer.Delivery
+		stop := i.ObserveDeliveries(func(key api.Key) bool { return key == a }, func(d informer.Delivery) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, d)
+		})
+		began := time.Now()
+		src.set("b", 1)
+		src.set("a", 2)
+		<-time.After(time.Minute) // with a resync
+		again := time.Now()
+		src.remove("a")
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		require.ElementsMatch(t, []informer.Delivery{
+			{Handler: "breaks", Type: api.Updated, Key: a, Version: "3", Began: began},
+			{Handler: "slow", Type: api.Updated, Key: a, Version: "3", Began: began.Add(time.Second), Took: time.Second},
+			{Handler: "breaks", Type: api.Deleted, Key: a, Version: "4", Began: again},
+			{Handler: "slow", Type: api.Deleted, Key: a, Version: "4", Began: again, Took: time.Second},
+		}, seen)
+		stop()
+		src.set("a", 3)
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		require.Len(t, seen, 4)
 	})
 }
 

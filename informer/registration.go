@@ -112,7 +112,7 @@ func (i *Informer[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Regist
 		desired = i.o.ResyncPeriod
 	}
 	l := newProcessListener(o, f, i.watchdog, i.log)
-	l.crash = i.o.CrashOnPanic
+	l.crash, l.deliveries = i.o.CrashOnPanic, &i.deliveries
 	if err := i.addListener(l, desired); err != nil {
 		return nil, fmt.Errorf("add handler %s of %s: %w", o.Name, i.Resource(), err)
 	}

@@ -18,8 +18,8 @@ func TestObserveChanges(t *testing.T) {
 		src.set("a", 1)
 		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
 		a := api.Key{Namespace: "default", Name: "a"}
-		var seen []api.Change[api.Object]
-		stop := i.ObserveChanges(func(key api.Key) bool { return key == a }, func(c api.Change[api.Object]) {
+		var seen []informer.ObservedChange
+		stop := i.ObserveChanges(func(key api.Key) bool { return key == a }, func(c informer.ObservedChange) {
 			if c.Type != api.Deleted {
 				object, cached := i.Lookup(a)
 				require.True(t, cached)

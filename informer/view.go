@@ -40,7 +40,8 @@ type held interface {
 	WaitFor(ctx context.Context, version string) error
 	Undecodable() []*api.UndecodableError
 	ObserveBatches(f func(Stored)) (stop func())
-	heldObserveChanges(wanted func(api.Key) bool, f func(api.Change[api.Object])) (stop func())
+	heldObserveChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func())
+	heldObserveDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func())
 	heldStatus() any // a Status
 	// heldSubscribe is Subscribe. f is a func(api.Change[T]).
 	heldSubscribe(f any, o HandlerOptions) (Registration, error)

@@ -39,6 +39,7 @@ type Elector struct {
 	leading bool      // the function that leads has not returned
 	lost    bool      // the lease is lost; the function may still run
 	renewed time.Time // start of the last successful renewal
+	failed  error     // of the last attempt
 }
 
 // New returns an Elector for a lease on a server. It reports all invalid options in one error.
@@ -93,6 +94,14 @@ func (e *Elector) Leader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leader
+}
+
+// LastError returns the error of the last attempt to get or to renew the lease. It returns nil after an answer of the
+// server, also if another replica holds the lease. The log has each error.
+func (e *Elector) LastError() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failed
 }
 
 // Check is a health check. It fails for a leader that has not renewed its lease for LeaseDuration and tolerance, which
@@ -227,11 +236,11 @@ func (e *Elector) attempt(ctx context.Context) (held bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, e.attemptDeadline(began))
 	defer cancel()
 	held, err = e.lock.take(ctx)
-	if held {
-		e.mu.Lock()
+	e.mu.Lock()
+	if e.failed = err; held {
 		e.renewed = began
-		e.mu.Unlock()
 	}
+	e.mu.Unlock()
 	e.setLeader(e.lock.holder())
 	return held, err
 }

@@ -422,6 +422,28 @@ func TestWorkMayEndByItself(t *testing.T) {
 	})
 }
 
+// TestLastError has a leader whose renewals fail for a while, and a follower, whose attempts succeed.
+func TestLastError(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
+		<-a.Elected()
+		b := campaign(t, s, leaderelection.Options{Identity: "b"}, 0, nil)
+		<-time.After(5 * time.Second)
+		require.NoError(t, a.LastError())
+		require.NoError(t, b.LastError(), "another replica leads")
+		refused := s.Inject(faults.Fault{
+			Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusForbidden},
+		})
+		<-time.After(5 * time.Second)
+		require.True(t, a.Leading(), "there is time for another attempt")
+		require.ErrorContains(t, a.LastError(), "a fault was injected")
+		refused.Remove()
+		<-time.After(3 * time.Second)
+		require.NoError(t, a.LastError())
+		require.NoError(t, errors.Join(b.end(), a.end()))
+	})
+}
+
 // TestFailedRequestsAreRetried runs for an hour in which every third request fails.
 func TestFailedRequestsAreRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
