@@ -1,10 +1,12 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,16 +101,25 @@ func number(p *codec.Packed) uint64 {
 	return n
 }
 
-// fold applies the records of a segment.
-func (b *base) fold(path string) error {
+// fold applies the records of a segment, except superseded frames.
+func (b *base) fold(path string, old *superseded) error {
 	f, err := Open(path, ReadOptions{})
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	var frames []byte
+	n := 0 // frames so far
 	for rec, err := range f.Records(nil) {
 		if err != nil {
 			return err
+		}
+		if len(f.Problems()) > 0 {
+			old = &superseded{} // the numbers of the frames are not known any more
+		}
+		if rec.Kind == Data && rec.Stream.Watch {
+			frames, n = old.matters(frames[:0], rec.Stream, rec.Data, n)
+			rec.Data = frames
 		}
 		b.loader.record(rec)
 		b.at = rec.Time
@@ -145,24 +156,45 @@ func (b *base) collect() error {
 	if err != nil {
 		return err
 	}
-	moved := make(map[uint64]place, len(live))
-	at := int64(0)
-	var buffer []byte
-	for n, p := range live {
-		if buffer, err = b.bytes(buffer[:0], p); err == nil {
-			_, err = to.WriteAt(buffer, at)
-		}
-		if err != nil {
-			return errors.Join(err, to.Close())
-		}
-		moved[n] = place{at, p.size}
-		at += int64(p.size)
+	end, err := b.move(to)
+	if err == nil {
+		err = errors.Join(b.file.Close(), os.Rename(b.path+"-new", b.path))
 	}
-	if err := errors.Join(b.file.Close(), os.Rename(b.path+"-new", b.path)); err != nil {
+	if err != nil {
 		return errors.Join(err, to.Close())
 	}
-	b.file, b.size, b.places = to, at, moved
+	b.file, b.size = to, end
 	return nil
+}
+
+// move copies the objects to another file, in the order in which they are, and returns its size. Neighbours are read
+// together, and many objects are written together.
+func (b *base) move(to *os.File) (end int64, err error) {
+	order := slices.SortedFunc(maps.Keys(b.places), func(x, y uint64) int {
+		return cmp.Compare(b.places[x].offset, b.places[y].offset)
+	})
+	var out []byte
+	for len(order) > 0 {
+		first := b.places[order[0]].offset
+		from, next, n := end+int64(len(out))-first, first, 0
+		for n < len(order) && b.places[order[n]].offset == next && next-first < fullBlock {
+			p := b.places[order[n]]
+			next += int64(p.size)
+			b.places[order[n]] = place{p.offset + from, p.size}
+			n++
+		}
+		order = order[n:]
+		if out, err = b.bytes(out, place{first, int(next - first)}); err != nil {
+			return 0, err
+		}
+		if len(out) >= fullBlock || len(order) == 0 {
+			if _, err = to.WriteAt(out, end); err != nil {
+				return 0, err
+			}
+			end, out = end+int64(len(out)), out[:0]
+		}
+	}
+	return end, nil
 }
 
 // keep forgets the scopes that used does not report.

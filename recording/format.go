@@ -23,7 +23,11 @@ const (
 	headerMagic  = "\x89LEATRC\n"
 	trailerMagic = "\x89LEATRX\n"
 	blockMarker  = "\xf5LRB"
-	version      = 1
+
+	// version is the newest format that this package reads and writes. Formats 1 and 2 are the same, but 2 may have
+	// differences.
+	version      = 2
+	plainVersion = 1
 
 	headerSize      = 24
 	blockHeaderSize = 48
@@ -54,15 +58,15 @@ var ErrNotRecording = errors.New("the file is not a recording of leat")
 // VersionError is the error of a recording in a format that this version of leat does not read.
 type VersionError struct{ Version uint16 }
 
-// Error names both versions.
+// Error names the format of the file, and those that can be read.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the recording has format %d, and this leat reads format %d", e.Version, version)
+	return fmt.Sprintf("the recording has format %d, and this leat reads formats %d to %d", e.Version, plainVersion, version)
 }
 
-func appendHeader(dst []byte, created time.Time) []byte {
+func appendHeader(dst []byte, format uint16, created time.Time) []byte {
 	from := len(dst)
 	dst = append(dst, headerMagic...)
-	dst = binary.LittleEndian.AppendUint16(dst, version)
+	dst = binary.LittleEndian.AppendUint16(dst, format)
 	dst = binary.LittleEndian.AppendUint16(dst, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(created.UnixNano()))
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[from:]))
@@ -80,7 +84,7 @@ func parseHeader(b []byte) (time.Time, error) {
 	if len(b) < headerSize || binary.LittleEndian.Uint32(b[20:]) != checksum(b[:20]) {
 		return time.Time{}, errDamagedHeader
 	}
-	if v := binary.LittleEndian.Uint16(b[8:]); v != version {
+	if v := binary.LittleEndian.Uint16(b[8:]); v < plainVersion || v > version {
 		return time.Time{}, &VersionError{v}
 	}
 	return time.Unix(0, int64(binary.LittleEndian.Uint64(b[12:]))), nil

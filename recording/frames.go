@@ -59,8 +59,13 @@ func (f *framer) finish(piece []byte) (n int, complete bool) {
 	if len(head) < 4 {
 		return len(piece), false
 	}
-	size := 4 + int64(binary.BigEndian.Uint32(head)) - int64(len(f.tail))
-	return int(min(size, int64(len(piece)))), size <= int64(len(piece))
+	size := frameSize(head) - len(f.tail)
+	return min(size, len(piece)), size <= len(piece)
+}
+
+// frameSize returns the size of a frame in protobuf, which begins with the length of the rest.
+func frameSize(head []byte) int {
+	return 4 + int(min(uint64(binary.BigEndian.Uint32(head)), 2*maxRecord)) // it also fits on 32 bits
 }
 
 // complete returns the number of bytes that the whole frames at the beginning of b have.

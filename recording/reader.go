@@ -41,7 +41,8 @@ type Reader struct {
 // Problem is a part of a recording that cannot be read.
 type Problem struct {
 	Offset, Size int64 // in bytes
-	// From and To are the times of the records before and after the part. To is zero at the end of the file.
+	// From and To are the times of the records before and after the part. To is zero at the end of the file. A change
+	// is written as its difference to an earlier state; if that is in the part, To is the time of the last such change.
 	From, To time.Time
 	Err      error
 }
@@ -54,9 +55,12 @@ func (p Problem) Error() string {
 		return text
 	case p.To.IsZero():
 		return text + "; nothing after " + p.From.Format(problemTime)
-	default:
-		return fmt.Sprintf("%s; changes between %s and %s may be missing", text, p.From.Format(problemTime), p.To.Format(problemTime))
 	}
+	from, to := p.From.Format(problemTime), p.To.Format(problemTime)
+	if from == to {
+		return fmt.Sprintf("%s; changes at %s may be missing", text, from)
+	}
+	return fmt.Sprintf("%s; changes between %s and %s may be missing", text, from, to)
 }
 
 // Unwrap returns the cause.
@@ -166,10 +170,14 @@ func (r *Reader) Streams() []*Stream {
 
 func (r *Reader) read(offset, n int64) ([]byte, error) {
 	b := make([]byte, n)
-	if _, err := io.ReadFull(io.NewSectionReader(r.from, offset, n), b); err != nil {
-		return nil, fmt.Errorf("read: %w", err)
+	return b, r.readInto(offset, b)
+}
+
+func (r *Reader) readInto(offset int64, b []byte) error {
+	if _, err := io.ReadFull(io.NewSectionReader(r.from, offset, int64(len(b))), b); err != nil {
+		return fmt.Errorf("read: %w", err)
 	}
-	return b, nil
+	return nil
 }
 
 // problem notes a problem once.
@@ -203,7 +211,7 @@ func (r *Reader) readIndex() bool {
 			return false // a chain only goes back
 		}
 		before = offset
-		h, payload, err := r.block(offset)
+		h, payload, err := r.block(offset, nil)
 		var x index
 		if err != nil || h.kind != indexBlock || json.Unmarshal(payload, &x) != nil || !x.valid(offset) {
 			return false
@@ -234,9 +242,13 @@ func (x *index) valid(offset int64) bool {
 }
 
 // block returns the header and the decompressed payload of the block at an offset.
-func (r *Reader) block(offset int64) (h blockHeader, payload []byte, err error) {
+// It uses the memory in kept, which then has the payload; a nil kept means new memory.
+func (r *Reader) block(offset int64, kept *buffers) (h blockHeader, payload []byte, err error) {
 	if r.size-offset < blockHeaderSize {
 		return h, nil, errCut
+	}
+	if kept == nil {
+		kept = &buffers{}
 	}
 	head, err := r.read(offset, blockHeaderSize)
 	if err != nil {
@@ -249,8 +261,9 @@ func (r *Reader) block(offset int64) (h blockHeader, payload []byte, err error) 
 	case int64(h.stored) > r.size-offset-blockHeaderSize:
 		return h, nil, errCut
 	}
-	stored, err := r.read(offset+blockHeaderSize, int64(h.stored))
-	if err != nil {
+	kept.stored = slices.Grow(kept.stored[:0], int(h.stored))[:h.stored]
+	stored := kept.stored
+	if err = r.readInto(offset+blockHeaderSize, stored); err != nil {
 		return h, nil, err
 	}
 	if checksum(stored) != h.crc {
@@ -260,12 +273,18 @@ func (r *Reader) block(offset int64) (h blockHeader, payload []byte, err error) 
 	if err != nil {
 		return h, nil, &methodError{err}
 	}
-	payload, err = method.Decompress(nil, stored, int(h.raw))
-	if err == nil && len(payload) != int(h.raw) {
+	// A block usually has fullBlock bytes. The memory of a larger one grows while it is decompressed, because a damaged
+	// header may announce anything.
+	kept.payload = slices.Grow(kept.payload[:0], int(min(h.raw, 2*fullBlock)))
+	kept.payload, err = method.Decompress(kept.payload, stored, int(h.raw))
+	if err == nil && len(kept.payload) != int(h.raw) {
 		err = errDamaged
 	}
-	return h, payload, err
+	return h, kept.payload, err
 }
+
+// buffers are memory for a block.
+type buffers struct{ stored, payload []byte }
 
 var (
 	errDamaged = errors.New("damaged")
@@ -278,8 +297,9 @@ type methodError struct{ error }
 // scan finds the blocks of a file without an index. It fails if no block can be decompressed for want of the method.
 func (r *Reader) scan() error {
 	offset := int64(min(headerSize, r.size))
+	var kept buffers
 	for last := int64(0); offset < r.size; {
-		h, payload, err := r.block(offset)
+		h, payload, err := r.block(offset, &kept)
 		var method *methodError
 		switch {
 		case errors.As(err, &method):
@@ -374,7 +394,7 @@ func (r *Reader) next(offset int64) (int64, blockHeader) {
 // does not have, the error is the last element.
 func (r *Reader) Records(want func(*Stream) bool) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		p := pass{Reader: r, want: want, numbers: map[uint64]uint64{}, yield: yield}
+		p := pass{payloads: payloads{Reader: r}, want: want, numbers: map[uint64]uint64{}, yield: yield}
 		for i, b := range r.blocks {
 			if slices.ContainsFunc(b.Streams, p.selected) && !p.block(i) {
 				return
@@ -385,7 +405,8 @@ func (r *Reader) Records(want func(*Stream) bool) iter.Seq2[Record, error] {
 
 // pass is one pass over the records.
 type pass struct {
-	*Reader
+	payloads
+	buffers buffers // of the present block
 	want    func(*Stream) bool
 	numbers map[uint64]uint64 // of the last record of each stream that began
 	yield   func(Record, error) bool
@@ -399,17 +420,27 @@ func (p *pass) selected(id uint64) bool {
 
 // block yields the records of a block. It returns false if the caller wants no more.
 func (p *pass) block(i int) bool {
-	h, payload, err := p.Reader.block(p.blocks[i].Offset)
+	h, payload, err := p.Reader.block(p.blocks[i].Offset, &p.buffers)
+	for rest := payload; err == nil && len(rest) > 0; {
+		var e entry
+		if e, rest, err = parseEntry(rest, h.first); err != nil || !p.selected(e.stream) {
+			continue
+		}
+		if e.kind == difference {
+			e.kind = Data
+			if e.data, err = p.resolve(i, payload, e.data); errors.Is(err, errLostKeyframe) {
+				err = nil // the records that remain have a gap
+				continue
+			}
+		}
+		if err == nil && !p.entry(e) {
+			return false
+		}
+	}
 	var method *methodError
 	if errors.As(err, &method) {
 		p.yield(Record{}, fmt.Errorf("recording: %w", err))
 		return false
-	}
-	for err == nil && len(payload) > 0 {
-		var e entry
-		if e, payload, err = parseEntry(payload, h.first); err == nil && p.selected(e.stream) && !p.entry(e) {
-			return false
-		}
 	}
 	if err != nil {
 		p.damaged(i, err)

@@ -19,7 +19,8 @@ const (
 	// flushInterval bounds what a killed process loses. It is half of what the documentation promises.
 	flushInterval = 500 * time.Millisecond
 
-	defaultBacklog = 16 << 20
+	defaultBacklog   = 16 << 20
+	defaultKeyframes = 32 << 20
 )
 
 // Options are the options of a Recorder. The zero value is useful.
@@ -34,8 +35,13 @@ type Options struct {
 	Key []byte
 	// JSON requests all resources as JSON. leat show and leat replay do not read protobuf.
 	JSON bool
-	// Backlog bounds the bytes that wait for the disk. Zero means 16 MiB.
+	// Backlog bounds the bytes that wait for the disk, without about 130 bytes for each frame. Zero means 16 MiB.
 	Backlog int
+	// Keyframes bounds the memory in bytes that tells what changed in an object: a frame of a watch is written as its
+	// difference to an earlier one. An object of 8 KB needs 1.2 KB, and one of 1 KB half of its size. Zero means 32
+	// MiB; below zero, all frames are written whole. Redacted resources are always written whole, and so are the
+	// segments of a ring.
+	Keyframes int
 	// Wait delays the client if the backlog is full, also before Run is called. Without it, the rest of the answer is
 	// not recorded, so that a slow disk does not delay an agent.
 	Wait bool
@@ -60,6 +66,7 @@ type Recorder struct {
 	redact redactions
 	key    []byte
 	sink   sink
+	frames *keyframes // nil if all frames are written whole
 
 	streams, events, bytes, written, lost atomic.Uint64
 
@@ -87,7 +94,8 @@ const (
 // sink is where a Recorder writes. Recorder.writing guards it.
 type sink interface {
 	opened(*Stream)
-	data(id uint64, at time.Time, data []byte)
+	data(id uint64, at time.Time, data []byte) origin
+	difference(id uint64, at time.Time, to origin, data []byte) bool
 	ended(kind RecordKind, id uint64, at time.Time)
 	flush() error
 	close() error
@@ -109,10 +117,14 @@ const (
 
 // tapped is an entry of a backlog.
 type tapped struct {
-	kind   RecordKind
-	stream *tap
-	at     time.Time
-	data   []byte
+	kind     RecordKind
+	stream   *tap
+	at       time.Time
+	data     []byte
+	keyframe *keyframe // that a difference refers to, or that data is
+	origin   origin    // of the keyframe of a difference, if it was written before
+	size     int       // of the answer's bytes
+	frames   int       // that are complete
 }
 
 // add appends an entry, with a copy of its data.
@@ -152,7 +164,12 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 	if method == nil {
 		method = Repeats()
 	}
-	r.sink = newWriter(&counted{w, &r.written}, method, time.Now())
+	format := uint16(plainVersion)
+	if o.Keyframes >= 0 {
+		r.frames = newKeyframes(cmp.Or(o.Keyframes, defaultKeyframes))
+		format = version
+	}
+	r.sink = newWriter(&counted{w, &r.written}, method, format, time.Now())
 	return r, nil
 }
 
@@ -313,12 +330,12 @@ func (r *Recorder) process(b backlog) {
 
 // add appends an entry to the backlog. It is the whole cost of the tap on the goroutine of the client. It reports
 // whether the entry was taken; if not, the stream is not recorded any more.
-func (r *Recorder) add(kind RecordKind, s *tap, data []byte) bool {
+func (r *Recorder) add(e tapped) bool {
 	r.mu.Lock()
 	b := &r.backlog
-	for kind == Data && b.size > 0 && b.size+len(data) > r.o.Backlog && r.state != over {
+	for len(e.data) > 0 && b.size > 0 && b.size+len(e.data) > r.o.Backlog && r.state != over {
 		if !r.o.Wait {
-			kind, data = Lost, nil
+			e.kind, e.data = Lost, nil
 			break
 		}
 		r.drained.Wait()
@@ -328,7 +345,7 @@ func (r *Recorder) add(kind RecordKind, s *tap, data []byte) bool {
 		return false
 	}
 	empty, before, much := len(b.entries) == 0, b.size, min(fullBlock, r.o.Backlog/2)
-	b.add(tapped{kind, s, time.Now(), data}, &r.free)
+	b.add(e, &r.free)
 	full := before <= much && b.size > much
 	r.mu.Unlock()
 	if empty {
@@ -337,7 +354,7 @@ func (r *Recorder) add(kind RecordKind, s *tap, data []byte) bool {
 	if full {
 		r.signal(r.much)
 	}
-	return kind != Lost
+	return e.kind != Lost
 }
 
 func (r *Recorder) signal(c chan struct{}) {

@@ -28,7 +28,9 @@ const (
 	placeEvery = 32
 )
 
-func (*repeats) ID() byte { return 3 }
+const repeatsID = 3
+
+func (*repeats) ID() byte { return repeatsID }
 
 func (r *repeats) Compress(dst, src []byte) []byte {
 	clear(r.places[:])

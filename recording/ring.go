@@ -15,7 +15,8 @@ import (
 
 // RingOptions are the options of a Ring. Only Dir is required.
 type RingOptions struct {
-	// Options are those of the Recorder. Compression is that of the dumps, because the segments are not compressed.
+	// Options are those of the Recorder. Compression is that of the dumps; the segments have Repeats. Keyframes has no
+	// effect, because a segment must not need one that was forgotten.
 	Options
 	// Dir is the folder of the segments and of the dumps. It is made if it does not exist, and belongs to one process.
 	// If an earlier process was killed, NewRing makes a dump of the segments that it left. Such a dump lacks the
@@ -34,7 +35,8 @@ type RingOptions struct {
 // Ring is a Recorder that keeps the last minutes, and writes them to a file when something happens: see Dump. A dump is
 // a complete recording: it begins with the state before the kept changes.
 //
-// The state is on disk too. Memory has about 300 bytes for each object.
+// The state is on disk too. Memory has about 350 bytes for each object, and
+// an entry of a map for each one that changed in the latest segment.
 type Ring struct {
 	*Recorder
 	o    RingOptions
@@ -85,7 +87,7 @@ func (r *Ring) salvage() error {
 	if err != nil {
 		return err
 	}
-	w := newWriter(file, r.o.Compression, time.Now())
+	w := newWriter(file, r.o.Compression, plainVersion, time.Now())
 	for _, path := range old {
 		f, err := Open(path, ReadOptions{})
 		if err != nil {
@@ -139,7 +141,7 @@ func (r *Ring) Dump() (path string, err error) {
 // dump copies the state and the segments. The lock is held while the state is copied; the segments stay readable after
 // the ring has deleted them.
 func (r *Ring) dump(to *os.File) error {
-	w := newWriter(to, r.o.Compression, time.Now())
+	w := newWriter(to, r.o.Compression, plainVersion, time.Now())
 	r.writing.Lock()
 	if r.ring.over {
 		r.writing.Unlock()

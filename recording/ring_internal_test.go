@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/codec"
 )
 
 type answers func(*http.Request) (*http.Response, error)
@@ -103,6 +105,66 @@ func TestForgetsAResource(t *testing.T) {
 		require.Empty(t, b.loader.kinds)
 		require.Empty(t, b.loader.scopes)
 	}
+	require.NoError(t, b.close())
+}
+
+// TestGarbageIsCollected changes half of the objects until most of the file is garbage. Afterwards it has nothing else
+// than the newest states, and all of them are found.
+func TestGarbageIsCollected(t *testing.T) {
+	b, err := newBase(t.TempDir())
+	require.NoError(t, err)
+	text := strings.Repeat("x", 60_000)
+	version := 0
+	pod := func(n int) string {
+		version++
+		return fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"pod-%d","namespace":"shop","uid":"%d","resourceVersion":"%d","annotations":{"text":%q}}}`,
+			n, n, version, text[:len(text)-n])
+	}
+	newest := map[string]int64{}
+	var items []string
+	for n := range 300 {
+		items = append(items, pod(n))
+	}
+	list := &Stream{ID: 1, Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON}
+	b.loader.record(Record{Kind: Opened, Stream: list})
+	b.loader.record(Record{Kind: Data, Stream: list, Data: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"300"},"items":[` + strings.Join(items, ",") + `]}`)})
+	b.loader.record(Record{Kind: Ended, Stream: list})
+	watch := &Stream{ID: 2, Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON, Watch: true}
+	b.loader.record(Record{Kind: Opened, Stream: watch})
+	for round := range 3 {
+		for n := range 150 {
+			b.loader.record(Record{Kind: Data, Stream: watch, Data: []byte(`{"type":"MODIFIED","object":` + pod((n*7+round)%150*2) + "}\n")})
+		}
+	}
+	b.write()
+	require.NoError(t, b.err)
+	before := b.size
+	read := func() map[string]string {
+		all := map[string]string{}
+		b.each(func(_ *scopeState, p *codec.Packed) {
+			object, err := b.bytes(nil, b.places[number(p)])
+			require.NoError(t, err)
+			require.Contains(t, string(object), fmt.Sprintf("%q", p.GetResourceVersion()))
+			all[p.GetName()] = string(object)
+			newest[p.GetName()] = int64(len(object))
+		})
+		return all
+	}
+	want := read()
+	require.Len(t, want, 300)
+	require.NoError(t, b.collect())
+	require.Equal(t, want, read())
+	size := int64(0)
+	for _, n := range newest {
+		size += n
+	}
+	require.Equal(t, size, b.size)
+	require.Less(t, size, before/2)
+	info, err := b.file.Stat()
+	require.NoError(t, err)
+	require.Equal(t, size, info.Size())
+	require.NoError(t, b.collect(), "again, without garbage")
+	require.Equal(t, size, b.size)
 	require.NoError(t, b.close())
 }
 

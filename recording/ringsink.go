@@ -30,6 +30,7 @@ type segment struct {
 	end   time.Time
 	file  *os.File // nil after the segment is complete
 	w     *writer
+	old   *superseded
 	size  int64
 	whole bool // no list was incomplete at its end
 }
@@ -46,12 +47,12 @@ func newRingSink(o RingOptions, written *atomic.Uint64) (*ringSink, error) {
 // begin begins a segment with the descriptions of the open streams.
 func (r *ringSink) begin(at time.Time) error {
 	r.next++
-	s := &segment{path: segmentName(r.o.Dir, r.next), begin: at}
+	s := &segment{path: segmentName(r.o.Dir, r.next), begin: at, old: newSuperseded()}
 	var err error
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	s.w = newWriter(&counted{s.file, r.written}, Repeats(), at)
+	s.w = newWriter(&counted{s.file, r.written}, Repeats(), plainVersion, at)
 	for id, o := range r.streams {
 		continued := &openStream{Stream: o.Stream, records: o.records}
 		s.w.open[id] = continued
@@ -79,21 +80,28 @@ func (r *ringSink) opened(s *Stream) {
 	}
 }
 
-func (r *ringSink) data(id uint64, at time.Time, data []byte) {
+func (r *ringSink) data(id uint64, at time.Time, data []byte) origin {
 	o := r.streams[id]
 	if o == nil || r.err != nil {
-		return
+		return origin{}
 	}
 	if len(data) > maxRecord {
 		r.ended(Lost, id, at)
-		return
+		return origin{}
 	}
 	r.current().w.data(id, at, data)
+	if o.Watch {
+		r.current().old.note(o.Stream, data, r.pending[id])
+	}
 	if r.pending[id] && o.Watch && isInitialEnd(data) {
 		delete(r.pending, id)
 	}
 	r.rotate(at)
+	return origin{}
 }
+
+// difference is not called, because a ring has no keyframes: a segment must not need one that was forgotten.
+func (r *ringSink) difference(uint64, time.Time, origin, []byte) bool { return false }
 
 func (r *ringSink) ended(kind RecordKind, id uint64, at time.Time) {
 	if r.err != nil {
@@ -137,7 +145,7 @@ func (r *ringSink) rotate(at time.Time) {
 	}
 	r.fail(s.w.close())
 	r.fail(s.file.Close())
-	s.size, s.end, s.whole, s.file, s.w = s.w.offset, at, r.complete(at), nil, nil
+	s.size, s.end, s.whole, s.file, s.w, s.old.last = s.w.offset, at, r.complete(at), nil, nil, nil
 	if r.err == nil {
 		r.fail(r.begin(at))
 	}
@@ -166,7 +174,7 @@ func (r *ringSink) forget(now time.Time) error {
 	}
 	for range n {
 		s := r.segments[0]
-		if err := r.base.fold(s.path); err != nil {
+		if err := r.base.fold(s.path, s.old); err != nil {
 			return err
 		}
 		if err := os.Remove(s.path); err != nil {

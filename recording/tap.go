@@ -6,7 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
+	"sync"
+	"time"
 )
 
 // Wrap returns a RoundTripper that sends requests with next and records the answers to lists and watches of
@@ -61,10 +62,13 @@ func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
 		s.Note = "the answer is compressed"
 	}
 	t := &tap{recorder: r, Stream: s, framer: framer{watch: s.Watch, protobuf: s.ContentType == typeProtobuf}}
-	if len(hidden) > 0 {
+	switch {
+	case len(hidden) > 0:
 		t.filter = newFilter(s.Watch, hidden, r.hash())
+	case s.Watch && r.frames != nil:
+		t.cutter = newCutter(t, r.frames, t.framer.protobuf)
 	}
-	if !r.add(Opened, t, nil) || s.Note != "" {
+	if !r.add(tapped{kind: Opened, stream: t, at: time.Now()}) || s.Note != "" {
 		return
 	}
 	body := &tappedBody{ReadCloser: resp.Body, tap: t}
@@ -98,46 +102,72 @@ func (f *inflated) Close() error { return f.body.Close() }
 // tappedBody copies what its reader reads.
 type tappedBody struct {
 	io.ReadCloser
-	tap  *tap
-	over atomic.Bool
+	tap *tap
 }
 
 func (b *tappedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 && !b.over.Load() && !b.tap.recorder.add(Data, b.tap, p[:n]) {
-		b.over.Store(true)
+	if n > 0 {
+		b.tap.read(p[:n])
 	}
 	switch {
 	case err == nil:
 	case err == io.EOF:
-		b.end(Ended)
+		b.tap.close(Ended)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		b.end(Closed)
+		b.tap.close(Closed)
 	default:
-		b.end(Broken)
+		b.tap.close(Broken)
 	}
 	return n, err
 }
 
 // Close ends the stream. A reader that has all objects of a list need not read the end of the answer.
 func (b *tappedBody) Close() error {
-	b.end(Closed)
+	b.tap.close(Closed)
 	return b.ReadCloser.Close()
 }
 
-func (b *tappedBody) end(kind RecordKind) {
-	if !b.over.Swap(true) {
-		b.tap.recorder.add(kind, b.tap, nil)
-	}
-}
-
-// tap is a stream that is being recorded. Apart from the Stream, it belongs to the goroutine of Run.
+// tap is a stream that is being recorded.
 type tap struct {
 	*Stream
 	recorder *Recorder
-	filter   *filter // nil if nothing is redacted
-	framer   framer
-	ended    bool
+
+	reading sync.Mutex // guards the fields below; the client may close a body that it reads
+	over    bool
+	cutter  *cutter // nil if the goroutine of Run divides the answer into frames
+
+	// The fields below belong to the goroutine of Run.
+	filter *filter // nil if nothing is redacted
+	framer framer
+	ended  bool
+}
+
+// read records what the client has read.
+func (t *tap) read(p []byte) {
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	switch {
+	case t.over:
+	case t.cutter != nil:
+		t.over = !t.cutter.add(p)
+	default:
+		t.over = !t.recorder.add(tapped{kind: Data, stream: t, at: time.Now(), data: p, size: len(p)})
+	}
+}
+
+// close records the end of the answer.
+func (t *tap) close(kind RecordKind) {
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	if t.over {
+		return
+	}
+	t.over = true
+	if t.cutter != nil {
+		t.cutter.rest()
+	}
+	t.recorder.add(tapped{kind: kind, stream: t, at: time.Now()})
 }
 
 // write passes an entry of the backlog to the sink.
@@ -151,9 +181,10 @@ func (t *tap) write(e tapped, data []byte) {
 		if t.Note != "" {
 			t.end(Ended, e)
 		}
-	case e.kind == Data:
-		r.bytes.Add(uint64(len(data)))
-		if err := t.add(e, data); err != nil {
+	case e.kind == Data || e.kind == difference:
+		r.bytes.Add(uint64(e.size))
+		r.events.Add(uint64(e.frames))
+		if !t.add(e, data) {
 			t.end(Lost, e)
 		}
 	default:
@@ -164,8 +195,26 @@ func (t *tap) write(e tapped, data []byte) {
 	}
 }
 
-// add redacts data and passes the frames that are complete to the sink.
-func (t *tap) add(e tapped, data []byte) (err error) {
+// add passes the data of an entry to the sink. It returns false if they cannot be written.
+func (t *tap) add(e tapped, data []byte) bool {
+	sink := t.recorder.sink
+	switch {
+	case e.kind == difference:
+		if e.origin.size == 0 {
+			e.origin = t.recorder.frames.origin(e.keyframe)
+		}
+		return sink.difference(t.ID, e.at, e.origin, data)
+	case t.cutter == nil:
+		return t.divide(e, data) == nil
+	}
+	if at := sink.data(t.ID, e.at, data); e.keyframe != nil {
+		t.recorder.frames.written(e.keyframe, at)
+	}
+	return true
+}
+
+// divide redacts data and passes the frames that are complete to the sink.
+func (t *tap) divide(e tapped, data []byte) (err error) {
 	if t.filter != nil {
 		if data, err = t.filter.copy(data); err != nil {
 			return err

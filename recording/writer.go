@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,9 @@ type writer struct {
 	head    blockHeader
 	streams map[uint64]bool // of the block
 	out     []byte
+
+	differences int    // bytes of the block that are in differences
+	reference   []byte // the place of a keyframe
 
 	open    map[uint64]*openStream
 	sinceRe int // blocks since the open streams were described
@@ -59,9 +63,9 @@ type indexedBlock struct {
 	Streams []uint64 `json:"streams"`
 }
 
-func newWriter(w io.Writer, method Compression, created time.Time) *writer {
+func newWriter(w io.Writer, method Compression, format uint16, created time.Time) *writer {
 	x := &writer{w: w, method: method, open: map[uint64]*openStream{}, streams: map[uint64]bool{}}
-	x.write(appendHeader(nil, created))
+	x.write(appendHeader(nil, format, created))
 	return x
 }
 
@@ -82,19 +86,44 @@ func (x *writer) describe(kind RecordKind, o *openStream, at time.Time) {
 	x.add(entry{kind: kind, stream: o.ID, number: o.records, at: at.UnixNano(), data: b})
 }
 
-// data adds bytes of a stream. A record with more than maxRecord bytes loses the rest of the stream.
-func (x *writer) data(id uint64, at time.Time, data []byte) {
+// data adds bytes of a stream, and returns where they are. A record with more than maxRecord bytes loses the rest of
+// the stream.
+func (x *writer) data(id uint64, at time.Time, data []byte) origin {
 	o := x.open[id]
 	if o == nil || len(data) == 0 {
-		return
+		return origin{}
 	}
 	if len(data) > maxRecord {
 		x.ended(Lost, id, at)
-		return
+		return origin{}
 	}
 	o.records++
 	x.add(entry{kind: Data, stream: id, number: o.records, at: at.UnixNano(), data: data})
+	return origin{x.number, uint32(len(x.payload) - blockHeaderSize - len(data)), uint32(len(data))}
 }
+
+// difference adds bytes of a stream as their difference to a keyframe. It returns false if the keyframe is not in the
+// file, or the difference too large.
+func (x *writer) difference(id uint64, at time.Time, to origin, data []byte) bool {
+	o := x.open[id]
+	if o == nil {
+		return true
+	}
+	if to.size == 0 || len(data) > maxRecord-maxPlace {
+		return false
+	}
+	x.room(len(data) + maxPlace)
+	x.reference = binary.AppendUvarint(x.reference[:0], uint64(x.number-to.block))
+	x.reference = binary.AppendUvarint(x.reference, uint64(to.offset))
+	x.reference = binary.AppendUvarint(x.reference, uint64(to.size))
+	o.records++
+	x.differences += len(data)
+	x.add(entry{kind: difference, stream: id, number: o.records, at: at.UnixNano(), prefix: x.reference, data: data})
+	return true
+}
+
+// maxPlace is the number of bytes that the place of a keyframe takes at most.
+const maxPlace = 3 * binary.MaxVarintLen32
 
 // ended ends a stream.
 func (x *writer) ended(kind RecordKind, id uint64, at time.Time) {
@@ -106,11 +135,16 @@ func (x *writer) ended(kind RecordKind, id uint64, at time.Time) {
 	x.add(entry{kind: kind, stream: id, number: o.records + 1, at: at.UnixNano()})
 }
 
-// add adds an entry, and ends the block before it if that is full.
-func (x *writer) add(e entry) {
-	if len(x.payload) >= fullBlock || len(x.payload)+len(e.data) > maxRecord {
+// room ends the block if it has no room for n bytes.
+func (x *writer) room(n int) {
+	for x.head.records > 0 && (len(x.payload) >= fullBlock || len(x.payload)+n > maxRecord) {
 		x.endBlock()
 	}
+}
+
+// add adds an entry, and ends the block before it if that is full.
+func (x *writer) add(e entry) {
+	x.room(len(e.prefix) + len(e.data))
 	if x.head.records == 0 {
 		x.head.first, x.head.last = e.at, e.at
 		x.payload = append(x.payload[:0], make([]byte, blockHeaderSize)...)
@@ -153,11 +187,16 @@ func (x *writer) endBlock() {
 	}
 }
 
+// different reports whether repeats are not worth their search, because most of the block are differences.
+func (x *writer) different() bool {
+	return x.method.ID() == repeatsID && x.differences > len(x.payload)/2
+}
+
 // writeBlock compresses and writes the payload with the header in head, and makes both empty.
 func (x *writer) writeBlock() {
 	raw := x.payload[blockHeaderSize:]
 	block := x.payload
-	if x.method.ID() != 0 {
+	if x.method.ID() != 0 && !x.different() {
 		x.out = append(x.out[:0], make([]byte, blockHeaderSize)...)
 		if x.out = x.method.Compress(x.out, raw); len(x.out) < len(block) {
 			block, x.head.method = x.out, x.method.ID()
@@ -169,7 +208,7 @@ func (x *writer) writeBlock() {
 	x.number++
 	x.head.append(block[:0])
 	x.write(block)
-	x.payload, x.head = x.payload[:0], blockHeader{}
+	x.payload, x.head, x.differences = x.payload[:0], blockHeader{}, 0
 	if cap(x.payload) > 4*fullBlock { // one large object does not cost memory forever
 		x.payload, x.out = nil, nil
 	}

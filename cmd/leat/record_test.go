@@ -119,6 +119,9 @@ func TestShowOfWrongFiles(t *testing.T) {
 	_, errs = leat(t, 1, "show", write("damaged", damaged))
 	require.Contains(t, errs, "damaged")
 	require.Contains(t, errs, "; the rest was read")
+	_, errs = leat(t, 1, "show", write("cut", whole[:len(whole)-30]), "cm", "--object", "default/none")
+	require.Contains(t, errs, "the recording has no configmaps default/none; ")
+	require.Contains(t, errs, "the file is cut off")
 	for _, c := range []struct {
 		code int
 		says string
@@ -206,10 +209,12 @@ func TestReplayBySpeed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, errs := newOutput(), newOutput()
 	ended := make(chan int, 1)
+	server := filepath.Join(t.TempDir(), "kubeconfig")
 	go func() {
-		ended <- run(ctx, []string{"replay", path, "--speed", "1e6", "--listen", "127.0.0.1:0", "--kubeconfig-out", ""}, out, errs)
+		ended <- run(ctx, []string{"replay", path, "--speed", "1e6", "--listen", "127.0.0.1:0", "--kubeconfig-out", server}, out, errs)
 	}()
 	out.await(t, "the recording has ended; the server keeps its state")
+	require.Contains(t, out.String(), "try: leat watch configmaps -A --kubeconfig "+server+"\n")
 	require.Contains(t, out.String(), "replaying [configmaps deployments.apps secrets]: 1 objects, then 3 changes in ")
 	cancel()
 	require.Zero(t, <-ended, errs)

@@ -125,6 +125,7 @@ func (o replayOptions) replay(ctx context.Context, timeline *recorded, stdin io.
 					return server.Serve(ctx, l)
 				}}, err
 			},
+			Try:    timeline.Resources()[0].String(),
 			Notice: o.notice(timeline),
 		})
 	})

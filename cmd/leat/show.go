@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -137,10 +138,7 @@ func (o showOptions) run(ctx context.Context, path string, args []string, stdout
 	if err == nil {
 		err = out.flush()
 	}
-	if err == nil {
-		err = incomplete(path, file)
-	}
-	return err
+	return errors.Join(err, incomplete(path, file)) // what is missing may be the reason of the other error
 }
 
 // incomplete returns an error that names the parts that cannot be read.

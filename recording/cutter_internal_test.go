@@ -1,0 +1,379 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// pieces is a body that is read in the pieces in which it was sent.
+type pieces struct{ rest [][]byte }
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest[0])
+	if p.rest[0] = p.rest[0][n:]; len(p.rest[0]) == 0 {
+		p.rest = p.rest[1:]
+	}
+	return n, nil
+}
+
+func (p *pieces) Close() error { return nil }
+
+// recordPieces records answers to watches of pods, one after the other, and returns the file. The client reads half of
+// the last one.
+func recordPieces(t *testing.T, o Options, contentType string, bodies ...[][]byte) (file []byte, stats Stats) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		r, err := New(&out, o)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		for i, answer := range bodies {
+			rt := r.Wrap(answers(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {contentType}}, Body: &pieces{slices.Clone(answer)}}, nil
+			}))
+			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil)
+			require.NoError(t, err)
+			resp, err := rt.RoundTrip(req)
+			require.NoError(t, err)
+			if i < len(bodies)-1 || len(bodies) == 1 {
+				_, err = io.Copy(io.Discard, resp.Body)
+			} else {
+				_, err = io.CopyN(io.Discard, resp.Body, int64(len(bytes.Join(answer, nil))/2))
+			}
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			synctest.Wait()
+		}
+		cancel()
+		require.NoError(t, <-ended)
+		file, stats = out.Bytes(), r.Stats()
+	})
+	return file, stats
+}
+
+// watched are pods that change, as a server sends them.
+type watched struct {
+	*testing.T
+	*rand.Rand
+	contentType string
+	custom      bool // members are in alphabetical order
+	pods        []*corev1.Pod
+	version     int
+}
+
+func newWatched(t *testing.T, seed uint64, contentType string, custom bool) *watched {
+	w := &watched{T: t, Rand: rand.New(rand.NewPCG(seed, 5)), contentType: contentType, custom: custom}
+	for i := range 12 {
+		pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprint("web-", i), Namespace: "shop", UID: types.UID(fmt.Sprintf("11111111-2222-4333-8444-%012d", i)),
+			Annotations: map[string]string{}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+		}}
+		if i > 2 { // otherwise a small one
+			for n := range w.IntN(100) {
+				pod.Annotations[fmt.Sprint("example.com/", n)] = fmt.Sprintf("%x", w.Uint64())
+			}
+		}
+		w.pods = append(w.pods, pod)
+	}
+	return w
+}
+
+// change changes a pod, and returns the frame.
+func (w *watched) change() []byte {
+	w.version++
+	pod := w.pods[w.IntN(len(w.pods))]
+	pod.ResourceVersion = fmt.Sprint(w.version)
+	switch w.IntN(6) {
+	case 0:
+		pod.Annotations[fmt.Sprint("example.com/", w.IntN(100))] = fmt.Sprintf("%x", w.Uint64())
+	case 1:
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "Ready", Message: fmt.Sprint(w.Uint64())})
+	case 2:
+		pod.Status.Conditions = nil
+	}
+	if w.contentType == typeProtobuf {
+		return w.protobuf(pod)
+	}
+	object, err := json.Marshal(pod)
+	require.NoError(w, err)
+	if w.custom {
+		var members map[string]any
+		require.NoError(w, json.Unmarshal(object, &members))
+		object, err = json.Marshal(members)
+		require.NoError(w, err)
+	}
+	return fmt.Appendf(nil, `{"type":"MODIFIED","object":%s}`+"\n", object)
+}
+
+func (w *watched) protobuf(pod *corev1.Pod) []byte {
+	raw, err := pod.Marshal()
+	require.NoError(w, err)
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}
+	object, err := unknown.Marshal()
+	require.NoError(w, err)
+	event, err := (&metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: append([]byte(magic), object...)}}).Marshal()
+	require.NoError(w, err)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...)
+}
+
+// answer returns frames in random pieces, and all of them.
+func (w *watched) answer(frames int) (sent [][]byte, all [][]byte) {
+	for range frames {
+		all = append(all, w.change())
+	}
+	most := 1 << (5 + w.IntN(11))
+	for rest := bytes.Join(all, nil); len(rest) > 0; {
+		n := min(len(rest), 1+w.IntN(most))
+		sent, rest = append(sent, rest[:n:n]), rest[n:]
+	}
+	return sent, all
+}
+
+// TestFramesAreRecordedAsDifferences records watches of pods that change. The records are the frames that the client
+// read, and the file is much smaller than they are. The client closes the last watch inside of a frame.
+func TestFramesAreRecordedAsDifferences(t *testing.T) {
+	for seed := range uint64(6) {
+		w := newWatched(t, seed, []string{typeJSON, typeProtobuf}[seed%2], seed%4 == 0)
+		first, firstFrames := w.answer(150)
+		last, lastFrames := w.answer(150)
+		file, stats := recordPieces(t, Options{Compression: Plain()}, w.contentType, first, last)
+		firstText, lastText := string(bytes.Join(firstFrames, nil)), string(bytes.Join(lastFrames, nil))
+		want := firstText + lastText[:len(lastText)/2]
+		ends := map[int]bool{}
+		size, events := 0, 0
+		for _, frame := range append(firstFrames, lastFrames...) {
+			size += len(frame)
+			ends[size] = true
+			if size <= len(want) {
+				events++
+			}
+		}
+		var got strings.Builder
+		for rec, err := range reader(t, file).Records(nil) {
+			require.NoError(t, err)
+			require.False(t, rec.Gap)
+			if rec.Kind == Data {
+				got.Write(rec.Data)
+				require.True(t, ends[got.Len()] || got.Len() == len(want), "a whole frame")
+			}
+		}
+		require.Equal(t, want, got.String())
+		require.EqualValues(t, got.Len(), stats.Bytes)
+		require.EqualValues(t, events, stats.Events)
+		require.Zero(t, stats.Lost)
+		require.Less(t, len(file), size*2/3)
+		plain, _ := recordPieces(t, Options{Compression: Plain(), Keyframes: -1}, w.contentType, first, last)
+		require.Greater(t, len(plain), got.Len())
+		require.EqualValues(t, plainVersion, plain[8], "an older leat reads it")
+	}
+}
+
+// TestASmallPieceAtATime records frames that arrive byte by byte.
+func TestASmallPieceAtATime(t *testing.T) {
+	for _, contentType := range []string{typeJSON, typeProtobuf} {
+		w := newWatched(t, 1, contentType, false)
+		var sent [][]byte
+		var want []byte
+		for range 20 {
+			for _, b := range w.change() {
+				sent, want = append(sent, []byte{b}), append(want, b)
+			}
+		}
+		file, stats := recordPieces(t, Options{Compression: Plain()}, contentType, sent)
+		var got []byte
+		for rec, err := range reader(t, file).Records(nil) {
+			require.NoError(t, err)
+			got = append(got, rec.Data...)
+		}
+		require.Equal(t, string(want), string(got))
+		require.EqualValues(t, 20, stats.Events)
+		require.Less(t, len(file), len(want), "most frames are differences")
+	}
+}
+
+// TestAFrameIsTooLarge has frames without an end: one of an unknown object, and one that begins like a keyframe. Each
+// ends the record of its watch, and nothing else.
+func TestAFrameIsTooLarge(t *testing.T) {
+	w := newWatched(t, 1, typeJSON, false)
+	var frame []byte
+	for len(frame) < 3000 {
+		frame = w.change()
+	}
+	endless := func(head []byte) [][]byte {
+		piece := bytes.Repeat([]byte("x"), 1<<20)
+		return append([][]byte{head}, slices.Repeat([][]byte{piece}, maxRecord>>20+1)...)
+	}
+	known := append([][]byte{frame}, endless(frame[:len(frame)-1])...)
+	file, stats := recordPieces(t, Options{Backlog: 64 << 20}, typeJSON, known, endless([]byte(`{"type":"ADDED"`)), [][]byte{frame, frame})
+	require.EqualValues(t, 2, stats.Lost)
+	ends := map[RecordKind]int{}
+	var got []byte
+	for rec, err := range reader(t, file).Records(nil) {
+		require.NoError(t, err)
+		got = append(got, rec.Data...)
+		ends[rec.Kind]++
+	}
+	require.Equal(t, string(frame)+string(frame), string(got))
+	require.Equal(t, 2, ends[Lost])
+	require.Equal(t, 1, ends[Closed])
+}
+
+// TestADifferenceIsTooLarge has a frame whose difference is too large for a record by the place of its keyframe. Only
+// its watch is lost: the keyframes of later watches are in the file.
+func TestADifferenceIsTooLarge(t *testing.T) {
+	pod := func(name string, version, size int) []byte {
+		head := fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"name":%q,"uid":"1","resourceVersion":"%d","x":"`, name, version)
+		b := append(make([]byte, 0, size), head...)
+		for i := 0; len(b) < size-5; i++ {
+			b = append(b, "abcdefghijklmnopqrstuvwxyz0123456789"[(i*i+version*i*7+i>>5)%36])
+		}
+		return append(b, "\"}}}\n"...)
+	}
+	first := [][]byte{pod("big", 1, 4000), pod("big", 2, maxRecord-2), pod("other", 1, 3000)}
+	later := [][]byte{pod("other", 2, 3000), pod("third", 1, 3000), pod("third", 2, 3000)}
+	file, stats := recordPieces(t, Options{Backlog: 64 << 20, Compression: Plain()}, typeJSON, first, later, later, later)
+	require.EqualValues(t, 1, stats.Lost)
+	var got []byte
+	for rec, err := range reader(t, file).Records(nil) {
+		require.NoError(t, err)
+		got = append(got, rec.Data...)
+	}
+	want := bytes.Join(slices.Concat(first[:1], later, later, later), nil)
+	require.Greater(t, len(got), 4000+2*9000, "the last answer is not read to its end")
+	require.True(t, bytes.HasPrefix(want, got))
+}
+
+// TestAKeyframeThatWasNotTaken has a full backlog. The frame that was lost is no keyframe, so a later frame of the
+// object is whole.
+func TestAKeyframeThatWasNotTaken(t *testing.T) {
+	var out bytes.Buffer
+	r, err := New(&out, Options{Backlog: 10_000})
+	require.NoError(t, err)
+	send := func(stream uint64, frames ...string) {
+		s := &tap{recorder: r, Stream: &Stream{ID: stream, Version: "v1", Plural: "pods", Watch: true, ContentType: typeJSON}}
+		s.cutter = newCutter(s, r.frames, false)
+		require.True(t, r.add(tapped{kind: Opened, stream: s, at: start}))
+		for _, frame := range frames {
+			s.read([]byte(frame))
+		}
+		s.close(Closed)
+	}
+	pod := func(name string, version int) string {
+		return fmt.Sprintf(`{"type":"ADDED","object":{"metadata":{"name":%q,"uid":"1","resourceVersion":"%d","x":%q}}}`+"\n", name, version, strings.Repeat(name, 2000))
+	}
+	send(1, pod("one", 1), pod("two", 1)) // the second one has no room
+	r.drain()
+	send(2, pod("two", 2))
+	r.drain()
+	send(3, pod("one", 2), pod("two", 3))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, r.Run(ctx))
+	require.EqualValues(t, 1, r.Stats().Lost)
+	got := ""
+	for rec, err := range reader(t, out.Bytes()).Records(nil) {
+		require.NoError(t, err)
+		got += string(rec.Data)
+	}
+	require.Equal(t, pod("one", 1)+pod("two", 2)+pod("one", 2)+pod("two", 3), got)
+}
+
+// TestRedactedFramesAreNotCompared records large ConfigMaps with redactions. No value is in memory or in the file.
+func TestRedactedFramesAreNotCompared(t *testing.T) {
+	w := newWatched(t, 1, typeJSON, false)
+	var sent [][]byte
+	for range 50 {
+		sent = append(sent, w.change())
+	}
+	file, stats := recordPieces(t, Options{Compression: Plain(), Redact: []Redaction{{"pods", "metadata.annotations"}}}, typeJSON, sent)
+	require.EqualValues(t, 50, stats.Events)
+	require.Greater(t, len(file), len(bytes.Join(sent, nil))/2, "frames are whole")
+	for _, pod := range w.pods {
+		for _, value := range pod.Annotations {
+			require.NotContains(t, string(file), value)
+		}
+	}
+}
+
+// TestIdentifyOneFrame has a frame without an object, and another one behind it in the same piece.
+func TestIdentifyOneFrame(t *testing.T) {
+	frame := `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"1","x":1}}}` + "\n"
+	_, known, more := identifyJSON(maphash.MakeSeed(), []byte(`{"type":"ERROR"}`+"\n"+frame))
+	require.False(t, known)
+	require.False(t, more)
+	_, known, _ = identifyJSON(maphash.MakeSeed(), []byte(frame))
+	require.True(t, known)
+}
+
+// TestIdentify finds the same object in frames that differ, and other objects in frames that do not.
+func TestIdentify(t *testing.T) {
+	seed := maphash.MakeSeed()
+	json := func(object string) uint64 {
+		i, known, _ := identifyJSON(seed, []byte(`{"type":"ADDED","object":`+object+"}\n"))
+		if known {
+			require.Equal(t, len(`{"type":"ADDED","object":`), i.start)
+		}
+		return i.id
+	}
+	web := json(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","generateName":"w-","uid":"1","resourceVersion":"5"}}`)
+	require.NotZero(t, web)
+	for object, same := range map[string]bool{
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","generateName":"w-","uid":"1","resourceVersion":"6"},"spec":{}}`: true,
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","uid":"2","resourceVersion":"6"}}`:                               false,
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"wea","uid":"1","resourceVersion":"6"}}`:                               false,
+		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","uid":"1"}}`:                       false,
+	} {
+		require.Equal(t, same, json(object) == web, object)
+	}
+	for _, before := range []string{"", `"annotations":{"a":"b"},`} {
+		versioned := func(version string) uint64 {
+			return json(`{"apiVersion":"v1","kind":"Pod","metadata":{` + before + `"name":"web","resourceVersion":"` + version + `","uid":"1"}}`)
+		}
+		require.NotZero(t, versioned("5"))
+		require.Equal(t, versioned("5"), versioned("6"))
+	}
+	for _, object := range []string{
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","creationTimestamp":null}}`, `{"metadata":{}}`, `{}`, `[]`, ``,
+		`{"kind":7,"metadata":{"name":"web","uid":"1"}}`,
+	} {
+		require.Zero(t, json(object), object)
+	}
+	bookmark := `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","creationTimestamp":null}}}` + "\n"
+	_, known, more := identifyJSON(seed, []byte(bookmark+`{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"web","uid":"1"}}}`))
+	require.False(t, known || more, "what follows is another frame")
+}
+
+// FuzzIdentify finds an object in arbitrary bytes. Its place is inside of them.
+func FuzzIdentify(f *testing.F) {
+	f.Add([]byte(`{"type":"ADDED","object":{"kind":"Pod","metadata":{"annotations":{},"name":"web","uid":"1"}}}`))
+	f.Add([]byte("\x00\x00\x00\x20\x0a\x01A\x12\x18\x0a\x16k8s\x00\x0a\x02\x0a\x00\x12\x0c\x0a\x0a\x0a\x03web\x2a\x01\x31"))
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		seed := maphash.MakeSeed()
+		for _, identify := range []func(maphash.Seed, []byte) (objectID, bool, bool){identifyJSON, identifyProtobuf} {
+			i, known, _ := identify(seed, frame)
+			require.True(t, !known || i.start > 0 && i.start <= len(frame))
+		}
+	})
+}
