@@ -22,15 +22,15 @@
 //     Handler with debug. The values of the data and the annotations of Secrets are in no answer.
 //  5. The page changes nothing in the program, except by actions that the program offers. Its memory does not grow with
 //     the time that a program runs.
-//  6. The page remembers at most 16 objects, with at most 256 KiB of states and 64 reconciles each: those that somebody
-//     looks at, and up to 8 that somebody pinned.
+//  6. The page remembers at most 16 objects: those that somebody looks at, and up to 8 that somebody pinned. For each
+//     it has at most 256 KiB of states, 64 reconciles, and 128 calls of handlers.
 //
 // # Concurrency
 //
 // All methods may be called on any goroutine. A request calls the Status and Stats methods of the parts, and at most
-// every five seconds the health checks of the manager, each set with a limit of two seconds. A part that is measured
-// calls the page on its own goroutine; the page then takes no lock and does not allocate. While an object is
-// remembered, it takes a lock for each change.
+// every five seconds the health checks of the manager, each set with a limit of two seconds. A measured part calls the
+// page on the goroutine of the part. The page then takes no lock and does not allocate. While the page remembers an
+// object, it takes a lock for each change and for each call of a handler.
 //
 // # Differences from client-go
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -22,6 +23,7 @@ const (
 	mostVersions   = 32
 	mostBytes      = 256 << 10 // of all states of one object
 	mostReconciles = 64
+	mostDeliveries = 128
 	mostFound      = 50
 )
 
@@ -29,7 +31,8 @@ const (
 type inspectable interface {
 	Keys() iter.Seq[api.Key]
 	Lookup(key api.Key) (api.Object, bool)
-	ObserveChanges(wanted func(api.Key) bool, f func(api.Change[api.Object])) (stop func())
+	ObserveChanges(wanted func(api.Key) bool, f func(informer.ObservedChange)) (stop func())
+	ObserveDeliveries(wanted func(api.Key) bool, f func(informer.Delivery)) (stop func())
 }
 
 // place names an object: the name of its informer on the page, and its key.
@@ -62,6 +65,7 @@ type followed struct {
 	versions   []version // oldest first
 	bytes      int
 	reconciles []reconcile // oldest first
+	deliveries []delivery  // in the order in which the calls returned
 }
 
 // version is a state of an object, in JSON.
@@ -69,13 +73,23 @@ type version struct {
 	Sequence int             `json:"sequence"`
 	Type     string          `json:"type"` // Cached, Added, Updated or Deleted
 	Version  string          `json:"version"`
-	Received int64           `json:"received"` // microseconds since 1970, as Stored
+	Received int64           `json:"received"` // microseconds since 1970, as Popped and Stored
+	Popped   int64           `json:"popped"`
 	Stored   int64           `json:"stored"`
 	Unknown  bool            `json:"finalStateUnknown,omitempty"`
 	Object   json.RawMessage `json:"object,omitempty"`
 	Omitted  string          `json:"omitted,omitempty"` // why there is no object
 	// Earlier says that the state before, which the page took from the cache, is newer. Its own change follows.
 	Earlier bool `json:"earlier,omitempty"`
+}
+
+// delivery is a call of a handler with a state of the object. It may be known before the state.
+type delivery struct {
+	Handler string `json:"handler"`
+	Type    string `json:"type"`
+	Version string `json:"version"`
+	Began   int64  `json:"began"` // microseconds since 1970
+	Took    int64  `json:"took"`  // microseconds
 }
 
 // reconcile is a reconcile of the object, or one that it caused. The names are those of /debug/why/.
@@ -117,7 +131,10 @@ func (f *follower) follow(s *shownInformer, key api.Key, readers map[string]bool
 		if !cached {
 			return nil, errUnknown
 		}
-		o = &followed{place: at, resource: resource, began: time.Now().UnixMicro()}
+		o = &followed{
+			place: at, resource: resource, began: time.Now().UnixMicro(),
+			reconciles: []reconcile{}, deliveries: []delivery{}, // the browser gets lists also if they are empty
+		}
 		f.makeRoom()
 		f.objects[at] = o
 		o.seen(object)
@@ -192,10 +209,10 @@ func (f *follower) attach(informers []*shownInformer, controllers []*shownContro
 	f.hooked = true
 	for _, s := range informers {
 		if i, ok := s.informer.(inspectable); ok {
-			f.stops = append(f.stops, i.ObserveChanges(
-				func(key api.Key) bool { return f.follows(place{s.name, key}) },
-				func(c api.Change[api.Object]) { f.changed(s.name, c) },
-			))
+			wanted := func(key api.Key) bool { return f.follows(place{s.name, key}) }
+			f.stops = append(f.stops,
+				i.ObserveChanges(wanted, func(c informer.ObservedChange) { f.changed(s.name, c) }),
+				i.ObserveDeliveries(wanted, func(d informer.Delivery) { f.delivered(s.name, d) }))
 		}
 	}
 	for _, s := range controllers {
@@ -231,21 +248,35 @@ func (f *follower) follows(at place) bool {
 }
 
 // changed notes a change of a followed object. It runs on a goroutine of the informer.
-func (f *follower) changed(informer string, c api.Change[api.Object]) {
+func (f *follower) changed(name string, c informer.ObservedChange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if o := f.objects[place{informer, api.KeyOf(c.Object)}]; o != nil {
+	if o := f.objects[place{name, api.KeyOf(c.Object)}]; o != nil {
 		o.add(version{
 			Type: c.Type.String(), Version: c.Object.GetResourceVersion(), Unknown: c.FinalStateUnknown,
-			Received: c.At.UnixMicro(), Stored: time.Now().UnixMicro(),
+			Received: c.At.UnixMicro(), Popped: c.Popped.UnixMicro(), Stored: c.Stored.UnixMicro(),
 		}, c.Object)
+	}
+}
+
+// delivered notes a call of a handler with a followed object. It runs on the goroutine of the handler.
+func (f *follower) delivered(name string, d informer.Delivery) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.objects[place{name, d.Key}]
+	if o == nil {
+		return
+	}
+	o.deliveries = append(o.deliveries, delivery{d.Handler, d.Type.String(), d.Version, d.Began.UnixMicro(), d.Took.Microseconds()})
+	if extra := len(o.deliveries) - mostDeliveries; extra > 0 {
+		o.deliveries = slices.Delete(o.deliveries, 0, extra)
 	}
 }
 
 // seen notes a state that was in the cache when somebody looked.
 func (o *followed) seen(object api.Object) {
 	now := time.Now().UnixMicro()
-	o.add(version{Type: typeCached, Version: object.GetResourceVersion(), Received: now, Stored: now}, object)
+	o.add(version{Type: typeCached, Version: object.GetResourceVersion(), Received: now, Popped: now, Stored: now}, object)
 }
 
 // typeCached is the type of a state whose change the page has not seen.

@@ -78,6 +78,7 @@ type answer struct {
 	Leader  *struct {
 		Leads, Election bool
 		Lease, Leader   string
+		Error           string
 	}
 	Health []struct {
 		Path   string
@@ -131,9 +132,9 @@ type answer struct {
 }
 
 type electorAnswer struct {
-	Name                    string
-	Leads                   bool
-	Lease, Leader, Identity string
+	Name                           string
+	Leads                          bool
+	Lease, Leader, Identity, Error string
 }
 
 type shardDropped struct {
@@ -456,6 +457,16 @@ func TestElectors(t *testing.T) {
 		require.True(t, a.Leader.Leads)
 		require.Equal(t, "second", a.Leader.Leader)
 		require.Equal(t, []electorAnswer{{Name: "elector 1"}, {Name: "elector 2", Leads: true}}, look(t, p, false).Electors)
+		fault := w.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "leases.coordination.k8s.io"}})
+		<-time.After(5 * time.Second)
+		a = look(t, p, true)
+		require.True(t, a.Leader.Leads, "it has time to renew the lease")
+		require.Contains(t, a.Electors[1].Error, "a fault was injected")
+		require.Equal(t, a.Electors[1].Error, a.Leader.Error)
+		require.NotContains(t, send(p, false, http.MethodGet, "/state").Body.String(), "a fault was injected")
+		fault.Remove()
+		<-time.After(3 * time.Second)
+		require.Empty(t, look(t, p, true).Leader.Error)
 	})
 }
 

@@ -2,6 +2,7 @@ package livepage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -52,6 +53,7 @@ type objectState struct {
 	Began      int64       `json:"began"`      // when the page began to remember the object; sequence numbers begin at 1
 	Versions   []version   `json:"versions"`   // those after the request's sequence number, or all after a new beginning
 	Reconciles []reconcile `json:"reconciles"` // oldest first
+	Deliveries []delivery  `json:"deliveries"` // oldest first
 	Working    []working   `json:"working"`
 }
 
@@ -84,10 +86,12 @@ func refuseDebug(mux *http.ServeMux) {
 	}
 }
 
-// serveKeys finds keys that contain a text. It stops after 50, in an order that does not change.
+// serveKeys finds keys that contain a text. It stops after 50; the same keys give the same 50. It sorts them, because
+// informers yield keys in the order of their hashes.
 func (p *Page) serveKeys(w http.ResponseWriter, r *http.Request) {
 	text := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("q")))
 	found := []foundKey{}
+search:
 	for _, s := range p.look().informers {
 		inspect, ok := s.informer.(inspectable)
 		if !ok {
@@ -99,11 +103,11 @@ func (p *Page) serveKeys(w http.ResponseWriter, r *http.Request) {
 				continue
 			}
 			if found = append(found, foundKey{s.name, name}); len(found) == mostFound {
-				writeJSON(w, http.StatusOK, found)
-				return
+				break search
 			}
 		}
 	}
+	slices.SortStableFunc(found, func(a, b foundKey) int { return cmp.Compare(a.Key, b.Key) })
 	writeJSON(w, http.StatusOK, found)
 }
 
@@ -177,7 +181,7 @@ func (f *follower) state(o *followed, cached bool, past []reconcile, now []worki
 	}
 	out := objectState{
 		Now: time.Now().UnixMicro(), Informer: o.informer, Key: api.FormatKey(o.key), Cached: cached, Pinned: o.pinned,
-		Began: o.began, Versions: []version{}, Reconciles: slices.Clone(o.reconciles), Working: now,
+		Began: o.began, Versions: []version{}, Reconciles: slices.Clone(o.reconciles), Deliveries: slices.Clone(o.deliveries), Working: now,
 	}
 	for _, v := range o.versions {
 		if v.Sequence > after {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/livepage"
 )
@@ -28,11 +31,15 @@ type object struct {
 	Cached, Pinned bool
 	Began          int64
 	Versions       []struct {
-		Sequence         int
-		Type, Version    string
-		Received, Stored int64
-		Omitted          string
-		Object           map[string]any
+		Sequence                 int
+		Type, Version            string
+		Received, Popped, Stored int64
+		Omitted                  string
+		Object                   map[string]any
+	}
+	Deliveries []struct {
+		Handler, Type, Version string
+		Began, Took            int64
 	}
 	Reconciles []struct {
 		Controller, Key, Err string
@@ -108,7 +115,10 @@ func TestOneObject(t *testing.T) {
 		require.Equal(t, "Updated", now.Type)
 		require.Equal(t, map[string]any{"a": "c"}, now.Object["data"])
 		require.Equal(t, time.Now().UnixMicro(), now.Received)
-		require.Equal(t, now.Received, now.Stored)
+		require.Equal(t, []int64{now.Received, now.Received}, []int64{now.Popped, now.Stored})
+		require.Len(t, o.Deliveries, 1, "the controller's handler")
+		require.Equal(t, "grinder: configmaps", o.Deliveries[0].Handler)
+		require.Equal(t, []string{"Updated", now.Version}, []string{o.Deliveries[0].Type, o.Deliveries[0].Version})
 		require.Equal(t, "no grain", o.Reconciles[1].Err)
 		require.Equal(t, o.Reconciles[1].Started.Add(5*time.Millisecond), o.Reconciles[1].Next, "the first retry")
 		for _, r := range o.Reconciles {
@@ -123,6 +133,41 @@ func TestOneObject(t *testing.T) {
 		var late object
 		require.NoError(t, json.Unmarshal(send(p, true, http.MethodGet, "/object?informer=configmaps&key=default/one&after=2").Body.Bytes(), &late))
 		require.Len(t, late.Versions, 1, "those after a sequence number")
+	})
+}
+
+// TestJourney changes an object whose handler takes a second. Another change waits in the DeltaFIFO meanwhile.
+func TestJourney(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		busy := false
+		maps := w.informer(informer.Options[*configMap]{OnBatch: func(deltafifo.Batch[*configMap], *cache.Snapshot[*configMap]) {
+			if busy {
+				<-time.After(time.Minute)
+			}
+		}})
+		_, err := maps.Subscribe(func(api.Change[*configMap]) { <-time.After(time.Second) }, informer.HandlerOptions{Name: "slow"})
+		require.NoError(t, err)
+		register(t, p, "", maps)
+		w.create(t, "one")
+		start(t, maps.Run)
+		<-time.After(time.Minute)
+		require.Contains(t, send(p, true, http.MethodGet, "/object?informer=configmaps&key=default/one").Body.String(),
+			`"reconciles":[],"deliveries":[],"working":[]`)
+		require.Equal(t, 204, send(p, true, http.MethodPost, "/pin?informer=configmaps&key=default/one").Code)
+		busy = true
+		began := time.Now().UnixMicro()
+		w.create(t, "two")
+		synctest.Wait()
+		w.set(t, "one", "c")
+		<-time.After(3 * time.Minute)
+		o := see(t, p, "configmaps", "default/one")
+		now := o.Versions[1]
+		minute := time.Minute.Microseconds()
+		require.Equal(t, []int64{began, began + minute, began + minute}, []int64{now.Received, now.Popped, now.Stored})
+		require.Len(t, o.Deliveries, 1)
+		d := o.Deliveries[0]
+		require.Equal(t, []any{"slow", "Updated", now.Version, began + minute, int64(1e6)}, []any{d.Handler, d.Type, d.Version, d.Began, d.Took})
 	})
 }
 
@@ -170,6 +215,7 @@ func TestSearch(t *testing.T) {
 			return all
 		}
 		require.Len(t, found(""), 50)
+		require.True(t, slices.IsSortedFunc(found(""), func(a, b struct{ Informer, Key string }) int { return strings.Compare(a.Key, b.Key) }))
 		require.Len(t, found("MAP-59"), 1)
 		require.Equal(t, "default/map-59", found("map-59")[0].Key)
 		require.Len(t, found("map-1"), 11)
@@ -243,6 +289,12 @@ func TestObjectsAreBounded(t *testing.T) {
 		o := see(t, p, "configmaps", "default/"+name(1))
 		require.Len(t, o.Versions, 32)
 		require.Len(t, o.Reconciles, 64)
+		require.Len(t, o.Deliveries, 100)
+		for n := range 50 {
+			w.set(t, name(1), fmt.Sprint(n))
+			synctest.Wait()
+		}
+		require.Len(t, see(t, p, "configmaps", "default/"+name(1)).Deliveries, 128)
 		for n := range 4 {
 			w.set(t, name(1), strings.Repeat(fmt.Sprint(n), 100<<10))
 			synctest.Wait()

@@ -51,6 +51,7 @@ type leaderState struct {
 	Lease    string `json:"lease,omitempty"`
 	Leader   string `json:"leader,omitempty"`
 	Identity string `json:"identity,omitempty"`
+	Error    string `json:"error,omitempty"` // of the last attempt; with debug
 }
 
 // electorState is a replica that campaigns for a lease. A process has one, except in experiments. The names and the
@@ -61,6 +62,7 @@ type electorState struct {
 	Lease    string `json:"lease,omitempty"`
 	Leader   string `json:"leader,omitempty"` // at the last request; empty if the lease was free
 	Identity string `json:"identity,omitempty"`
+	Error    string `json:"error,omitempty"` // of the last attempt
 }
 
 // healthState is the answer of one set of checks.
@@ -211,7 +213,7 @@ func (m members) leader(debug bool) *leaderState {
 		}
 		s := &leaderState{Leads: e.Leading(), Election: true}
 		if debug {
-			s.Lease, s.Leader, s.Identity = api.FormatKey(e.Lease()), e.Leader(), e.Identity()
+			s.Lease, s.Leader, s.Identity, s.Error = api.FormatKey(e.Lease()), e.Leader(), e.Identity(), attemptError(e)
 		}
 		return s
 	case m.managed != nil:
@@ -227,10 +229,21 @@ func (m members) campaigns(debug bool) []electorState {
 		s := electorState{Name: fmt.Sprintf("elector %d", n+1), Leads: e.part.Leading()}
 		if debug {
 			s.Name, s.Identity, s.Lease, s.Leader = e.name, e.part.Identity(), api.FormatKey(e.part.Lease()), e.part.Leader()
+			s.Error = attemptError(e.part)
 		}
 		all = append(all, s)
 	}
 	return all
+}
+
+// attemptError returns the text of the error of an elector's last attempt, if it failed and the elector knows it.
+func attemptError(e elector) string {
+	if known, ok := e.(interface{ LastError() error }); ok {
+		if err := known.LastError(); err != nil {
+			return short(err.Error())
+		}
+	}
+	return ""
 }
 
 // checkEvery is how often the page runs the checks of a manager at most. Checks are code of the user, which a probe

@@ -14,7 +14,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 	path := demoFile(t)
 	words := strings.NewReplacer("shop.rec", path, "dump.rec", path, "12:03:05", "+0s", "12:04:00", "+300ms",
 		"leases --object shop/neighbours-k4qz7w2m5x3p6rta", "replicasets --object default/web",
-		"leases --object shop/neighbours", "replicasets --object default/web",
+		"leases --object shop/neighbours", "replicasets --object default/web", "leases -n shop", "replicasets -n default",
 		"shop/web-0", "default/web-0", "shop/web-1", "default/web-1")
 	found := 0
 	for _, name := range []string{"debugging.md", "recordings.md"} {

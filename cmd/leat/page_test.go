@@ -209,6 +209,9 @@ func TestLabStepsThroughTheStages(t *testing.T) {
 	l.pressed("traffic", `{"rate": "0"}`)
 	l.pressed("create", `{"name": "mill", "replicas": "0"}`)
 	require.Eventually(t, func() bool { return strings.Contains(readFrom(t, l.url+"keys?q=mill"), "shop/mill") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { // the cache has an object before the queue has its key
+		return strings.Contains(readFrom(t, l.url+"object?informer=replicasets.apps&key=shop/mill"), `"reconciles":[{`)
+	}, 20*time.Second, 20*time.Millisecond)
 	l.until(func(s labState) bool { // everything is quiet
 		queue := s.Controllers[0].Stats.Queue
 		busy := queue.Depth + queue.Processing

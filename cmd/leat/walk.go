@@ -201,10 +201,11 @@ func (w *walk) walkthrough() livepage.Walkthrough {
 	}
 }
 
-// divide divides a page at its headings.
+// divide divides a page at its headings. It drops the pointer to the next page, because links of the Lab lead nowhere.
 func divide(page string) (sections []livepage.Step) {
 	for part := range strings.SplitSeq("\n"+page, "\n## ") {
 		heading, text, _ := strings.Cut(strings.TrimPrefix(part, "\n# "), "\n")
+		text, _, _ = strings.Cut(text, "\n\nNext: ")
 		sections = append(sections, livepage.Step{Title: heading, Text: strings.TrimSpace(text)})
 	}
 	return sections

@@ -20,14 +20,14 @@ const replicaVariable = "LEAT_FLEET_REPLICA"
 
 type replicaConfig struct {
 	Server, Kubeconfig, Namespace, Identity string
-	Kubelet                                 bool
+	Kubelet, Page                           bool
 }
 
 // options are the flags.
 type options struct {
 	replicas, deployments         int
 	kill, join, rollout, duration time.Duration
-	kubelet                       bool
+	kubelet, page                 bool
 	kubeconfig, namespace, server string
 }
 
@@ -74,6 +74,7 @@ func parse(args []string, help io.Writer) (o options, err error) {
 	f.DurationVar(&o.join, "join", 0, "start one more replica after this time; 0 means never")
 	f.DurationVar(&o.rollout, "rollout", 0, "give all Deployments a new image after this time; 0 means never")
 	f.BoolVar(&o.kubelet, "kubelet", true, "simulate the kubelet, for a server without nodes")
+	f.BoolVar(&o.page, "page", false, "give each replica a live page on a free port of loopback, and print its URL")
 	f.DurationVar(&o.duration, "for", 0, "end after this time; 0 means at a signal")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of an API server; empty means an API server in memory")
 	f.StringVar(&o.namespace, "namespace", "default", "namespace of the Leases")

@@ -2,13 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/shard/hashrange"
 )
 
@@ -32,6 +37,29 @@ func TestFlags(t *testing.T) {
 	o, err := parse([]string{"--replicas", "3", "--kill", "5s"}, &help)
 	require.NoError(t, err)
 	require.Equal(t, 3, o.replicas)
+	require.False(t, o.page)
+}
+
+// TestPage opens the page whose URL a replica prints.
+func TestPage(t *testing.T) {
+	var out bytes.Buffer
+	admin, err := servePage("replica-7", &out)
+	require.NoError(t, err)
+	m, err := manager.New(manager.Options{Admin: admin})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	url, found := strings.CutPrefix(strings.TrimSpace(out.String()), "live page of replica-7 on ")
+	require.True(t, found, out.String())
+	answer, err := http.Get(url + "state")
+	require.NoError(t, err)
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, errors.Join(err, answer.Body.Close()))
+	require.Contains(t, string(body), `"program":"replica-7"`)
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	require.NoError(t, <-ended)
 }
 
 func TestBar(t *testing.T) {

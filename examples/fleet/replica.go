@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/recorder"
@@ -32,10 +36,16 @@ const group = "fleet"
 // runReplica runs one replica of the deployment example until ctx ends. It lists, watches and keeps only the
 // Deployments, ReplicaSets and Pods in the namespaces of its ranges. A Deployment, its ReplicaSets and their Pods have
 // the same namespace, so one replica has them all.
-func runReplica(ctx context.Context, c apiclient.Config, o replicaConfig) error {
+func runReplica(ctx context.Context, c apiclient.Config, o replicaConfig) (err error) {
 	c.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return shard.Fence(next) }
 	log := cli.NewLogger(os.Stderr, false).Named(o.Identity).WithOptions(zap.IncreaseLevel(zap.WarnLevel))
-	p, err := program.New(program.Options{Name: "fleet", Config: c, Logger: log})
+	options := program.Options{Name: "fleet", Config: c, Logger: log}
+	if o.Page {
+		if options.Manager.Admin, err = servePage(o.Identity, os.Stderr); err != nil {
+			return err
+		}
+	}
+	p, err := program.New(options)
 	if err != nil {
 		return err
 	}
@@ -78,6 +88,20 @@ func runReplica(ctx context.Context, c apiclient.Config, o replicaConfig) error 
 	}
 	p.Add(member)
 	return p.Run(ctx)
+}
+
+// servePage returns the options of an admin server with a live page, and prints the URL of the page.
+func servePage(identity string, out io.Writer) (manager.AdminOptions, error) {
+	page, err := livepage.New(livepage.Options{Program: identity})
+	if err != nil {
+		return manager.AdminOptions{}, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return manager.AdminOptions{}, fmt.Errorf("--page: %w", err)
+	}
+	fmt.Fprintf(out, "live page of %s on http://%s/page/\n", identity, l.Addr())
+	return manager.AdminOptions{Listener: l, Debug: true, Page: page}, nil
 }
 
 // ranged adds an informer to the program that reads only some ranges of a collection. The ranges come from what the

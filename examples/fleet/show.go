@@ -103,7 +103,7 @@ func serve() (url string, stop func(), err error) {
 func (f *fleet) start() error {
 	f.started++
 	p := &process{identity: fmt.Sprintf("replica-%d", f.started), ended: make(chan struct{})}
-	config, err := json.Marshal(replicaConfig{f.o.server, f.o.kubeconfig, f.o.namespace, p.identity, f.o.kubelet})
+	config, err := json.Marshal(replicaConfig{f.o.server, f.o.kubeconfig, f.o.namespace, p.identity, f.o.kubelet, f.o.page})
 	if err != nil {
 		return err
 	}

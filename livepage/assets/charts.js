@@ -74,7 +74,11 @@ export class Charts {
         const v = last ? s.from(last) : null;
         c.values[i].value.textContent = v === null ? "–" : c.def.format(v);
       });
-      if (points.length < 2 || c.plot.clientWidth === 0) continue;
+      if (c.plot.clientWidth === 0) continue;
+      if (points.length < 2) { // only the axes, so that the chart has its place from the beginning
+        const at = last?.at ?? Date.now() / 1000;
+        data.forEach((series, i) => series.splice(0, 2, ...(i === 0 ? [at - 1, at] : [null, null])));
+      }
       if (c.uplot) c.uplot.setData(data);
       else c.uplot = new uPlot(options(c, this.least), data, c.plot);
     }
@@ -92,8 +96,11 @@ function decades(u, axis, min, max) {
 
 function options({ def, plot }, least) {
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-  const clock = (s) => new Date(s * 1000).toLocaleTimeString("en-GB");
-  const fits = (u, s) => u.valToPos(s, "x") < plot.clientWidth - 56 - 26; // the end of the axis would cut the label
+  const clock = (s, step) => `${new Date(s * 1000).toLocaleTimeString("en-GB")}${step < 1 ? (s % 1).toFixed(1).slice(1) : ""}`;
+  const fits = (u, s) => { // a label is neither below the other axis nor cut by the end
+    const x = u.valToPos(s, "x");
+    return x > 20 && x < plot.clientWidth - 56 - 26;
+  };
   return {
     width: plot.clientWidth, height: 120, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
     scales: {
@@ -102,7 +109,7 @@ function options({ def, plot }, least) {
         : { range: (u, min, max) => [0, Math.max(4, max * 1.15)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 22, space: 90, values: (u, splits) => splits.map((s) => (fits(u, s) ? clock(s) : "")) },
+      { ...axis, grid: { show: false }, size: 22, space: 70, values: (u, splits, n, space, step) => splits.map((s) => (fits(u, s) ? clock(s, step) : "")) },
       { ...axis, size: 52, space: 26, incrs: WHOLE, ...(def.log && { splits: decades, filter: (u, splits) => splits }), values: (u, splits) => splits.map((v, i) => (def.log && splits.length > 4 && i % 2 ? "" : def.format(v).replace(".0", ""))) },
     ],
     series: [{}, ...def.series.map((s) => ({ label: s.label, stroke: colour(s.colour), width: 1.5, spanGaps: true, points: { show: false } }))],

@@ -3,6 +3,8 @@ import { el, text, attr, show, Rows, More, number, rate, duration, ago, bytes, p
 import { objectLink } from "./object.js";
 import { Charts } from "./charts.js";
 
+const NBSP = "\u00a0";
+
 const sum = (list, f) => list.reduce((n, x) => n + f(x), 0);
 
 // stream says what the stream of an informer does, and how good that is.
@@ -36,7 +38,7 @@ export function why(i) {
 }
 
 // size formats the size of a cache. It is that of the objects in JSON, estimated from a sample; memory is another number.
-const size = (n) => (n > 0 ? `about ${bytes(n)} as JSON` : "");
+const size = (n) => (n > 0 ? `about ${bytes(n)} as JSON`.replaceAll(" ", NBSP) : ""); // it stays on one line
 
 // worst returns the worst of states.
 export const worst = (states) => ["bad", "wait", "ok"].find((s) => states.includes(s)) ?? "idle";
@@ -150,7 +152,7 @@ export class Pipeline {
       stage("stream", "Streams", "events/s"), stage("fifo", "DeltaFIFO", "batches/s"), stage("cache", "Cache", "objects"),
       stage("handlers", "Handlers", "pending"), stage("queue", "Workqueue", "ready"), stage("workers", "Workers", "busy"),
     ];
-    this.node = el("section", { "aria-label": "Pipeline" }, el("h2", { className: "visually-hidden" }, "Pipeline"), el("ol", { className: "pipeline panel" }, ...this.stages.map((s) => s.node)));
+    this.node = el("section", { className: "picture", "aria-label": "Pipeline" }, el("h2", { className: "visually-hidden" }, "Pipeline"), el("ol", { className: "pipeline panel" }, ...this.stages.map((s) => s.node)));
   }
 
   set(n, { value, note, state, flows }) {
@@ -417,7 +419,8 @@ class WorkerRow {
     this.informer = informer;
     text(this.key, w.Key);
     attr(this.key, "href", this.informer ? objectLink(this.informer, w.Key) : null);
-    text(this.since, duration((s.now - Date.parse(w.Started)) / 1000));
+    const since = (s.now - Date.parse(w.Started)) / 1000;
+    text(this.since, since < 1e-3 ? "now" : duration(since));
     const c = w.Causes?.[0];
     text(this.cause, `${w.Attempt > 1 ? `attempt ${w.Attempt}, ` : ""}${c ? `${c.Source} ${c.Event} ${c.Object}` : ""}`);
   }
@@ -429,11 +432,14 @@ class ElectorCard {
     this.title = el("span");
     this.lease = el("span", { className: "muted" });
     this.state = el("p");
-    this.node = el("article", { className: "panel card" }, el("header", {}, el("h3", {}, this.dot, this.title), this.lease), this.state);
+    this.error = el("p", { className: "error-text", hidden: true });
+    this.node = el("article", { className: "panel card" }, el("header", {}, el("h3", {}, this.dot, this.title), this.lease), this.state, this.error);
   }
 
   update(e) {
-    attr(this.dot, "data-state", e.leads ? "ok" : "wait");
+    attr(this.dot, "data-state", e.error ? "bad" : e.leads ? "ok" : "wait");
+    show(this.error, Boolean(e.error));
+    text(this.error, e.error ? `The last attempt failed: ${e.error}` : "");
     text(this.title, e.identity || e.name);
     text(this.lease, e.lease ? `lease ${e.lease}` : "");
     text(this.state, e.leads ? "leads" : e.leader ? (e.leader === e.identity ? "has lost the lease" : `waits for the lease of ${e.leader}`) : "does not lead");

@@ -69,10 +69,10 @@ function badgesOf(s) {
   if (s.leader) {
     const l = s.leader;
     all.push({
-      name: "leader", state: l.leads ? "ok" : "wait",
+      name: "leader", state: l.error ? "bad" : l.leads ? "ok" : "wait",
       text: s.electors.length > 1 ? (l.leads ? `${l.identity || "one"} leads, ${s.electors.length} replicas` : `no leader, ${s.electors.length} replicas`)
         : l.election ? (l.leads ? "leads" : l.leader ? `follows ${l.leader}` : "does not lead") : l.leads ? "leads, no election" : "starting",
-      more: l.lease ? `lease ${l.lease}, this replica is ${l.identity}` : "",
+      more: l.lease ? `lease ${l.lease}, this replica is ${l.identity}${l.error ? `\nthe last attempt failed: ${l.error}` : ""}` : "",
     });
   }
   for (const h of s.health) {

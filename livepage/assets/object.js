@@ -57,6 +57,7 @@ export class OneObject {
     this.pin = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.togglePin() }, "Pin");
     this.error = el("p", { className: "error-text", role: "alert", hidden: true });
     this.axis = el("div", { className: "axis" });
+    this.caption = el("p", { className: "muted caption" });
     const versions = el("ol", { className: "versions" });
     this.versions = new Rows(versions, (v) => v.sequence, (v) => {
       const button = el("button", { type: "button", onclick: () => this.select(v.sequence) });
@@ -65,26 +66,27 @@ export class OneObject {
         update: (v) => {
           attr(button, "aria-current", v.sequence === this.shown ? "true" : null);
           const when = past ? past.clock(v.stored) : ago((this.state.now - v.stored) / 1e6);
-          text(button, `${v.type} · version ${v.version} · ${when} · ${plural(v.changes.length, "field")}`);
+          text(button, [v.type, `version ${v.version}`, when, v.compared ? plural(v.changes.length, "field") : ""].filter(Boolean).join(" · "));
         },
       };
     });
-    this.bounds = el("p", { className: "muted", hidden: true });
+    this.bounds = el("p", { className: "muted bounds", hidden: true });
     this.journey = el("div", { className: "journey" });
     this.diff = el("tbody");
     this.diffNote = el("p", { className: "muted", hidden: true });
     this.reconcileBody = el("tbody");
+    this.none = el("p", { className: "hint", hidden: true }, "No controller has reconciled this object, or an object that it owns or names, since the program started.");
     this.reconciles = new Rows(this.reconcileBody, (r) => r.ID, () => new ReconcileRow());
     this.body = el("div", { className: "object-body", hidden: true },
       el("header", { className: "title-row" }, el("div", { className: "object-title" }, this.dot, this.title, this.where), past ? null : this.pin),
-      el("section", { className: "panel pad", "aria-label": "Time axis" }, this.axis),
+      el("section", { className: "panel pad", "aria-label": "Time axis" }, this.axis, this.caption),
       el("div", { className: "split" },
         el("section", { className: "panel pad", "aria-labelledby": "versions-title" }, el("h3", { id: "versions-title" }, "States, newest first"), this.bounds, versions),
         el("section", { className: "panel pad", "aria-labelledby": "journey-title" }, el("h3", { id: "journey-title" }, "Journey of this change"), this.journey,
           el("h3", {}, "Changed fields"), this.diffNote,
           el("div", { className: "table-wrap", tabIndex: 0, role: "region", "aria-label": "Changed fields" }, el("table", { className: "diff", "aria-label": "Changed fields" }, el("thead", {}, el("tr", {}, ...["Field", "Before", "After"].map((h) => el("th", { scope: "col" }, h)))), this.diff)))),
       past ? null : el("section", { "aria-labelledby": "reconciles-title" }, el("h2", { id: "reconciles-title" }, "Reconciles, newest first"),
-        el("div", { className: "panel table-wrap", tabIndex: 0, role: "region", "aria-labelledby": "reconciles-title" }, el("table", { "aria-labelledby": "reconciles-title" }, el("thead", {}, el("tr", {}, ...["Started", "Key", "Outcome", "Took", "Waited", "Attempt", "Causes", "Next"].map((h, n) => el("th", { scope: "col", className: [3, 4, 5].includes(n) ? "num" : "" }, h)))), this.reconcileBody))));
+        el("div", { className: "panel table-wrap", tabIndex: 0, role: "region", "aria-labelledby": "reconciles-title" }, el("table", { "aria-labelledby": "reconciles-title" }, el("thead", {}, el("tr", {}, ...["Started", "Key", "Outcome", "Took", "Waited", "Attempt", "Causes", "Next"].map((h, n) => el("th", { scope: "col", className: [3, 4, 5].includes(n) ? "num" : "" }, h)))), this.reconcileBody), this.none)));
     root.append(el("h1", { className: "visually-hidden" }, "One object"),
       el("div", { className: "finder" }, el("label", { htmlFor: "find" }, "Find an object"), this.search, this.count), this.results, this.error, this.body);
   }
@@ -96,6 +98,7 @@ export class OneObject {
     this.all = [];
     this.state = null;
     this.shown = null;
+    this.pointed = null; // the reconcile that the caption of the axis describes; null for the selected state
     show(this.body, false);
     show(this.error, false);
     show(this.results, !this.at);
@@ -129,7 +132,7 @@ export class OneObject {
     }
     if (wanted !== this.search.value) return;
     this.found.update(found);
-    text(this.count, found.length === 0 ? "no object has this text in its key" : found.length === 50 ? "the first 50" : plural(found.length, "object"));
+    text(this.count, found.length === 0 ? "no object has this text in its key" : found.length === 50 ? "50 of the objects; a longer part finds fewer" : plural(found.length, "object"));
   }
 
   fail(message) {
@@ -168,7 +171,8 @@ export class OneObject {
       if (last && v.sequence <= last.sequence) continue; // two polls at once
       if (last?.type === "Cached" && (last.version === v.version || v.earlier)) this.all.pop();
       const before = this.all.at(-1);
-      v.changes = v.type === "Deleted" || !before ? [] : difference(before.object, v.object);
+      v.compared = v.type === "Updated" && Boolean(before?.object && v.object);
+      v.changes = v.compared ? difference(before.object, v.object) : [];
       this.all.push(v);
     }
     this.all = this.all.slice(-32);
@@ -189,6 +193,7 @@ export class OneObject {
 
   select(sequence) {
     this.shown = sequence;
+    this.pointed = null;
     this.render();
   }
 
@@ -196,22 +201,37 @@ export class OneObject {
     const s = this.state;
     this.versions.update([...this.all].reverse());
     this.reconciles.update([...s.reconciles].reverse(), s);
+    show(this.none, s.reconciles.length === 0);
     const v = this.all.find((x) => x.sequence === this.shown);
-    this.axis.replaceChildren(overview(this.axis.clientWidth || 1000, this.all, s, v, (n) => this.select(n), this.past));
+    const point = (id) => {
+      this.pointed = id;
+      text(this.caption, this.describe(v));
+    };
+    this.axis.replaceChildren(overview(this.axis.clientWidth || 1000, this.all, s, v, (n) => this.select(n), point, this.past));
+    text(this.caption, this.describe(v));
     if (!v) {
       this.journey.replaceChildren();
       this.diff.replaceChildren();
       return;
     }
+    const handled = s.deliveries.filter((d) => d.version === v.version && d.type === v.type);
     const answers = s.reconciles.filter((r) => r.Causes?.some((c) => c.Object === s.key && c.Version === v.version));
     const before = this.all[this.all.indexOf(v) - 1];
-    this.journey.replaceChildren(this.past ? received(v, before, this.past) : journey(v, answers));
+    this.journey.replaceChildren(this.past ? received(v, before, this.past) : journey(v, handled, answers));
     const note = v.omitted || (v.type === "Listed" ? "The first list of the recording had this state." : v.type === "Cached" ? "The page began to follow the object with this state." : v.type === "Deleted" ? "The object was deleted. Its last state has the version above." : !before ? "The state before is not remembered." : v.changes.length === 0 ? "No field differs." : "");
     show(this.diffNote, note !== "");
     text(this.diffNote, note);
     this.diff.replaceChildren(...v.changes.map(([path, a, b]) => el("tr", {}, el("th", { scope: "row", className: "key" }, path),
       el("td", { className: "before" }, a ?? "–"), el("td", { className: "after" }, b ?? "–"))));
     show(this.diff.parentElement, v.changes.length > 0);
+  }
+
+  // describe says what the caption of the axis says: about a reconcile that somebody points at, or the selected state.
+  describe(v) {
+    const r = this.state.reconciles.find((x) => x.ID === this.pointed);
+    if (r) return `Reconcile of ${r.Key} by ${r.Controller}, ${ago((this.state.now - micros(r.Started)) / 1e6)}: ${outcomes[r.Outcome] ?? r.Outcome}, took ${duration(r.Took / 1e9)}`;
+    if (!v) return "";
+    return `${v.type}, version ${v.version}, ${this.past ? this.past.clock(v.stored) : ago((this.state.now - v.stored) / 1e6)}`;
   }
 
   async togglePin() {
@@ -239,50 +259,66 @@ function received(v, before, past) {
   return el("p", {}, `${how} at ${past.clock(v.received)}${since}.`, el("br"), el("span", { className: "muted" }, "A recording does not have what the program did with it."));
 }
 
-// overview draws states and reconciles on one time axis.
-function overview(W, versions, s, shown, select, past) {
-  const H = 84, left = 84, right = 10, ticks = W > 600 ? 4 : past ? 1 : 2;
+// overview draws states and reconciles on one time axis. select gets the state of a mark that somebody selects, and
+// point the reconcile of a bar. The lists below have the same for the keyboard.
+function overview(W, versions, s, shown, select, point, past) {
+  const H = past ? 56 : 84, left = 84, right = 10, ticks = W > 600 ? 4 : past ? 1 : 2;
   const times = [...versions.map((v) => v.stored), ...s.reconciles.map((r) => micros(r.Started))].filter(Boolean);
   const to = s.now, from = Math.min(to - (past ? 1e5 : 10e6), ...times);
   const x = (t) => left + ((t - from) / (to - from)) * (W - left - right);
-  const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${plural(versions.length, "state")} and ${plural(s.reconciles.length, "reconcile")} in the last ${duration((to - from) / 1e6)}`});
+  const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, height: H, role: "img", "aria-label": `${plural(versions.length, "state")}${past ? "" : ` and ${plural(s.reconciles.length, "reconcile")}`} in the last ${duration((to - from) / 1e6)}`});
   for (const [y, label] of past ? [[20, "states"]] : [[20, "states"], [48, "reconciles"]]) {
     g.append(svg("line", { x1: left, x2: W - right, y1: y, y2: y, class: "lane" }), svg("text", { x: 0, y: y + 4, class: "tick" }, label));
   }
   for (let i = 0; i <= ticks; i++) {
     const t = from + ((to - from) * i) / ticks;
-    g.append(svg("text", { x: x(t), y: 78, class: "tick", "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle" }, past ? past.clock(t) : i === ticks ? "now" : ago((to - t) / 1e6)));
+    g.append(svg("text", { x: x(t), y: H - 6, class: "tick", "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle" }, past ? past.clock(t) : i === ticks ? "now" : ago((to - t) / 1e6)));
   }
   for (const r of s.reconciles) {
     const a = micros(r.Started), width = Math.max(3, x(a + r.Took / 1000) - x(a));
-    g.append(svg("rect", { x: x(a) - 1, y: 41, width, height: 14, rx: 2, class: `bar ${states[r.Outcome] ?? "idle"}` }, svg("title", {}, `${r.Controller} ${r.Key}: ${outcomes[r.Outcome] ?? r.Outcome}, ${duration(r.Took / 1e9)}`)));
+    const bar = svg("rect", { x: x(a) - 1, y: 41, width, height: 14, rx: 2, class: `bar ${states[r.Outcome] ?? "idle"}` });
+    for (const event of ["pointerenter", "click"]) bar.addEventListener(event, () => point(r.ID));
+    g.append(bar);
   }
   for (const v of versions) {
-    const mark = svg("circle", { cx: x(v.stored), cy: 20, r: v === shown ? 7 : 5, class: `mark ${v.type}${v === shown ? " shown" : ""}` }, svg("title", {}, `${v.type} ${v.version}`));
+    const mark = svg("circle", { cx: x(v.stored), cy: 20, r: v === shown ? 7 : 5, class: `mark ${v.type}${v === shown ? " shown" : ""}` });
     mark.addEventListener("click", () => select(v.sequence));
     g.append(mark);
   }
   return g;
 }
 
-// journey draws the stages of one change, each with its time since the change was received.
-function journey(v, reconciles) {
-  const steps = [["received", v.received, "the reflector received the event"], ["stored", v.stored, "the batch with it is in the cache, and handlers get it"]];
+// mostHandled limits the handlers in a journey. A program may have many.
+const mostHandled = 6;
+
+// journey draws the stages of one change, each with its time since the change was received. handled are the calls of
+// handlers with it, and reconciles those that name it as a cause.
+function journey(v, handled, reconciles) {
+  if (v.type === "Cached") return el("p", { className: "muted" }, "The change happened before somebody looked.");
+  const steps = [
+    ["received", v.received, "the reflector received the event and put it into the DeltaFIFO"],
+    ["popped", v.popped, "the informer took it from the DeltaFIFO, with its batch"],
+    ["stored", v.stored, "the batch is in the cache, and handlers get it"],
+    ...handled.slice(0, mostHandled).map((d) => ["handled", d.began, `${d.handler} got it, and took ${duration(d.took / 1e6)}`]),
+  ];
   const r = reconciles[0];
   if (r) {
     const ready = micros(r.Ready) || micros(r.Added);
-    if (ready) steps.push(["added", ready, `a handler added ${r.Key} to the queue`]);
-    steps.push(["reconcile starts", micros(r.Started), `a worker of ${r.Controller} took it`], ["reconcile ends", micros(r.Started) + r.Took / 1000, outcomes[r.Outcome] ?? r.Outcome]);
+    const waited = ready < v.received; // an earlier event has added the key
+    if (ready && !waited) steps.push(["added", ready, `a handler added ${r.Key} to the queue`]);
+    steps.push(["reconcile starts", micros(r.Started), `a worker of ${r.Controller} took ${waited ? `${r.Key}, which was in the queue already` : "it"}`],
+      ["reconcile ends", micros(r.Started) + r.Took / 1000, outcomes[r.Outcome] ?? r.Outcome]);
   }
-  if (v.type === "Cached") return el("p", { className: "muted" }, "The change happened before somebody looked.");
   steps.sort((a, b) => a[1] - b[1]);
-  const start = steps[0][1], end = Math.max(steps.at(-1)[1], start + 1);
+  const start = v.received, end = Math.max(steps.at(-1)[1], start + 1);
   const list = el("ol", { className: "steps" }, ...steps.map(([name, at, why], n) => {
     const bar = svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true", class: "step-bar" });
     const from = n === 0 ? start : steps[n - 1][1];
     bar.append(svg("rect", { x: ((from - start) / (end - start)) * 99, y: 2, width: Math.max(1, ((at - from) / (end - start)) * 99), height: 6, class: n === 0 ? "bar" : "bar ok" }));
-    return el("li", {}, el("b", {}, name), el("span", { className: "num" }, n === 0 ? "0" : `+${duration((at - start) / 1e6)}`), bar, el("span", { className: "muted" }, why));
+    return el("li", {}, el("b", {}, name), el("span", { className: "num" }, at === start ? "0" : `+${duration((at - start) / 1e6)}`), bar, el("span", { className: "muted" }, why));
   }));
+  const more = handled.length - mostHandled;
+  if (more > 0) list.append(el("li", { className: "muted" }, `${plural(more, "further handler")} got it too.`));
   if (!r) list.append(el("li", { className: "muted" }, "No reconcile names this version as a cause. It may have been merged with another event, or no predicate passed it."));
   return list;
 }

@@ -37,7 +37,8 @@ class Transport {
     });
     this.day = el("span", { className: "muted" });
     this.shown = el("b");
-    this.output = el("output", { className: "time", htmlFor: "time" }, this.day, " ", this.shown, el("span", { className: "muted" }, ` of ${duration((file.last - file.first) / 1e6)}`));
+    this.passed = el("span", { className: "muted" });
+    this.output = el("output", { className: "time", htmlFor: "time" }, this.day, " ", this.shown, " ", this.passed);
     this.node = el("div", { className: "transport", role: "group", "aria-label": "Time of the recording" },
       el("button", { type: "button", id: "back", "aria-label": "Step back", onclick: () => this.step(-1) }, "‹ Back"), this.button,
       el("button", { type: "button", id: "forward", "aria-label": "Step forward", onclick: () => this.step(1) }, "Forward ›"), this.speed,
@@ -83,6 +84,7 @@ class Transport {
     attr(this.slider, "aria-valuetext", `${clock(this.at)}, ${duration((this.at - this.file.first) / 1e6)} after the beginning`);
     text(this.shown, clock(this.at));
     text(this.day, date(this.at));
+    text(this.passed, `${duration((this.at - this.file.first) / 1e6)} of ${duration((this.file.last - this.file.first) / 1e6)}`);
     const x = ((this.at - this.file.first) / (this.file.last - this.file.first)) * 1000;
     attr(this.cursor, "x1", x);
     attr(this.cursor, "x2", x);

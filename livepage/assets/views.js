@@ -14,7 +14,7 @@ export class Views {
     $("main").append(...this.sections);
     const header = document.querySelector("header");
     new ResizeObserver(() => { // what gets the focus is not behind the header
-      document.documentElement.style.scrollPaddingTop = `${header.offsetHeight + 8}px`;
+      document.documentElement.style.setProperty("--header", `${header.offsetHeight}px`);
     }).observe(header);
     document.querySelector(".skip").addEventListener("click", (e) => {
       e.preventDefault(); // its hash is not that of a view

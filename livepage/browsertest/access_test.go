@@ -70,7 +70,7 @@ const faint = `(() => {` + colours + `
 })()`
 
 // hoverOnly lists the texts that only a mouse can reach. An opened row of a table shows the whole of a long text.
-const hoverOnly = `[...document.querySelectorAll("[title]")].filter(e => e.getClientRects().length && !e.closest("tr")?.querySelector("[aria-expanded]"))
+const hoverOnly = `[...document.querySelectorAll("[title], svg title")].filter(e => e.getClientRects().length && !e.closest("tr")?.querySelector("[aria-expanded]"))
 	.map(e => e.outerHTML.slice(0, 120))`
 
 // skipped lists the headings of a view that skip a level.
@@ -169,6 +169,12 @@ func (p *tab) nameless() (all []string) {
 // with an outline, and not behind the header.
 func (p *tab) walks() {
 	p.t.Helper()
+	p.walksBelow("header.top")
+}
+
+// walksBelow is walks for a view that has something else that stays at the top.
+func (p *tab) walksBelow(top string) {
+	p.t.Helper()
 	p.run(chromedp.Evaluate(`{
 		window.controls = () => [...document.querySelectorAll("a[href], button, input, select, [tabindex='0']")].filter(e => e.classList.contains("skip") || e.getClientRects().length);
 		document.body.tabIndex = -1;
@@ -183,11 +189,11 @@ func (p *tab) walks() {
 			const name = e.outerHTML.slice(0, 120);
 			if (e !== controls()[%d]) return name + " has the focus instead of " + controls()[%[1]d]?.outerHTML.slice(0, 120);
 			if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) return name + " has no outline";
-			const header = document.querySelector("header.top");
-			if (!header.contains(e) && !e.classList.contains("skip") && box.top < header.getBoundingClientRect().bottom - 1 && box.bottom > 0 && box.height < 200) return name + " is behind the header";
+			const header = document.querySelector("%[2]s");
+			if (!document.querySelector("header.top").contains(e) && !e.classList.contains("skip") && box.top < header.getBoundingClientRect().bottom - 1 && box.bottom > 0 && box.height < 200) return name + " is behind the header";
 			if (box.bottom < 0 || box.top > innerHeight) return name + " is outside of the window";
 			return "";
-		})()`, n)))
+		})()`, n, top)))
 	}
 }
 

@@ -28,6 +28,38 @@ func TestLive(t *testing.T) {
 	p.until(`document.querySelector("#announce").textContent === "everything is synced and healthy"`)
 }
 
+// TestViews selects each view with the mouse. The title of the window names it.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	p := open(t, demoURL, "", light)
+	p.until(rows + `.length === 2`)
+	for _, view := range [][2]string{{"object", "One object · leat demo · leat"}, {"lab", "Lab · leat demo · leat"}, {"live", "leat demo · leat"}} {
+		p.run(chromedp.Click(`nav a[data-view="` + view[0] + `"]`))
+		p.until(`[...document.querySelectorAll("main > section")].every(s => s.hidden === (s.id !== "` + view[0] + `"))`)
+		p.until(`document.title === "` + view[1] + `"`)
+		require.Equal(t, "page", eval[string](p, `document.querySelector('nav a[data-view="`+view[0]+`"]').getAttribute("aria-current")`))
+	}
+	p.run(chromedp.Evaluate(`history.back()`, nil))
+	p.until(`!document.querySelector("#lab").hidden`)
+}
+
+// TestChartsBeforeValues requires that a page that has just been opened has the axes of its charts.
+func TestChartsBeforeValues(t *testing.T) {
+	t.Parallel()
+	p := open(t, demoURL, "", light)
+	p.run(chromedp.Evaluate(`{
+		const real = window.fetch;
+		let first;
+		window.fetch = async (path, options) => new Response(await (first ??= real(path, options).then(a => a.text())));
+	}`, nil)) // the time stands still, so there is no second point
+	p.until(rows + `.length === 2 && ` + lines + ` === 3`)
+	require.True(t, eval[bool](p, `[...document.querySelectorAll(".plot canvas")].every(c => {
+		const pixels = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		return pixels.some(v => v > 0);
+	})`), "an axis is drawn")
+	p.fits(light)
+}
+
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	p := open(t, demoURL, "", light)
@@ -41,55 +73,6 @@ func TestKeyboard(t *testing.T) {
 	p.run(chromedp.Evaluate(`window.version = `+rows+`[0].cells[3].textContent`, nil))
 	p.until(rows + `[0].cells[3].textContent !== window.version`)
 	require.True(t, eval[bool](p, `document.activeElement.matches(".disclosure")`))
-}
-
-func TestOneObject(t *testing.T) {
-	t.Parallel()
-	p := open(t, demoURL, "#/object", light)
-	p.until(`document.activeElement.id === "find"`)
-	p.run(chromedp.SendKeys("#find", "shop/"))
-	p.until(`document.querySelectorAll(".results a").length > 0`)
-	p.run(chromedp.Click(`.results a[href*="replicasets"]`))
-	p.until(`document.querySelector(".object-title h2").textContent.startsWith("shop/")`)
-	p.until(`document.querySelectorAll(".diff tbody tr").length > 0`) // after the next change
-	p.until(`document.querySelectorAll(".steps li").length >= 2`)
-	p.until(`document.querySelector("#reconciles-title + div tbody tr td:nth-child(3)").textContent === "succeeded"`)
-	p.until(`document.querySelectorAll(".axis circle").length > 1`)
-	p.run(chromedp.Click(`.object-body button[aria-pressed]`))
-	p.until(`document.querySelector(".object-body button[aria-pressed]").textContent === "Pinned"`)
-	p.run(chromedp.Click(`.object-body button[aria-pressed]`))
-	p.until(`document.querySelector(".object-body button[aria-pressed]").textContent === "Pin"`)
-	// The page begins a new memory, as after a restart of the program: its states replace those of the old one.
-	p.run(chromedp.Evaluate(`{
-		const real = window.fetch;
-		window.fetch = async (path, options) => {
-			const answer = await real(path, options);
-			if (!path.startsWith("object?")) return answer;
-			const body = await answer.json();
-			const now = Date.now() * 1000;
-			const versions = [{ sequence: 1, type: "Cached", version: "restarted", received: now, stored: now, object: {} }];
-			return new Response(JSON.stringify({ ...body, began: 1, versions }));
-		};
-	}`, nil))
-	p.until(`document.querySelectorAll(".axis circle").length === 1`)
-	p.until(`document.querySelector(".axis circle title").textContent === "Cached restarted"`)
-}
-
-func TestUnknownObject(t *testing.T) {
-	t.Parallel()
-	p := open(t, demoURL, "", light)
-	p.until(rows + `.length === 2`)
-	p.expectErrors()
-	p.run(chromedp.Evaluate(`location.hash = "#/object/pods/shop%2Fnone"`, nil))
-	p.until(`document.querySelector("#object .error-text").textContent.includes("does not hold this object")`)
-	require.True(t, eval[bool](p, `document.querySelector(".object-body").hidden`))
-	for hash, said := range map[string]string{
-		"#/object/pods/%E0": "does not hold this object", "#/object/none/shop%2Fweb": "there is no informer of this name", "#/object/pods/a%2Fb%2Fc": "livepage: key: ",
-	} {
-		p.run(chromedp.Evaluate(`location.hash = "`+hash+`"`, nil))
-		p.until(`document.querySelector("#object .error-text").textContent.includes("` + said + `")`)
-		require.True(t, eval[bool](p, `document.querySelector(".object-body").hidden`))
-	}
 }
 
 // TestSizesAndColours requires that no view is wider than its window, and that both colour schemes are used.
@@ -247,6 +230,11 @@ func TestLab(t *testing.T) {
 	require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), light.width)
 
 	p.run(chromedp.Evaluate(`location.hash = "#/lab"`, nil))
+	// The picture stays in view, and what gets the focus is below it.
+	p.run(chromedp.Evaluate(`document.querySelector('button[data-action="resume"]').focus()`, nil))
+	p.until(`scrollY > 0`)
+	require.True(t, eval[bool](p, `document.querySelector("#lab .picture").getBoundingClientRect().top >= document.querySelector("header").getBoundingClientRect().bottom - 1`))
+	p.walksBelow("#lab .picture")
 	p.expectErrors()
 	enter("traffic", "many")
 	press("traffic", "not a number")

@@ -227,4 +227,10 @@ func TestFollower(t *testing.T) {
 	p.until(`document.querySelector("#electors-title + .cards").textContent.includes("waits for the lease of mill-1")`)
 	p.until(`document.querySelector("#announce").textContent === "does not lead"`)
 	require.Contains(t, eval[string](p, `document.querySelector("#live .hint").textContent`), "no informer and no controller")
+	// A replica that cannot read the lease says so.
+	program.server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "leases.coordination.k8s.io"}})
+	p.until(`document.querySelector("#electors-title + .cards .error-text").textContent.includes("a fault was injected")`)
+	p.until(`document.querySelector("#badges .tip-button").textContent.includes("the last attempt failed: ")`)
+	p.until(`document.querySelector("#badges .dot").dataset.state === "bad"`)
+	p.fitsEverywhere()
 }

@@ -68,6 +68,48 @@ func TestRecording(t *testing.T) {
 	p.until(at + ` < Number(document.querySelector("#time").max)`)
 }
 
+// TestTransport presses each button of the time, and moves the slider with the mouse.
+func TestTransport(t *testing.T) {
+	p := openRecording(t, tape, "", light)
+	p.until(momentRows + `.length === 2 && ` + at + ` > 0`)
+	for range 2 {
+		p.run(chromedp.Evaluate(`window.before = `+at, nil))
+		p.click("#back")
+		p.until(at + ` < window.before`)
+	}
+	p.run(chromedp.Evaluate(`window.before = `+at, nil))
+	p.click("#forward")
+	p.until(at + ` > window.before`)
+	passed := `document.querySelector(".transport output").textContent`
+	require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [\d.]+ (µs|ms|s) of [\d.]+ (ms|s)$`, eval[string](p, passed))
+
+	p.run(chromedp.Evaluate(`{
+		const slider = document.querySelector("#time");
+		slider.value = slider.max / 2;
+		slider.dispatchEvent(new Event("input"));
+		slider.dispatchEvent(new Event("change"));
+	}`, nil))
+	p.until(`Math.abs(` + at + ` - document.querySelector("#time").max / 2) < 2`)
+	p.until(`document.querySelector(".strip line").getAttribute("x1") > 490 && document.querySelector(".strip line").getAttribute("x1") < 510`)
+	p.until(`new URLSearchParams(location.search).get("at") > 0`)
+
+	width := eval[float64](p, `document.querySelector("#time").getBoundingClientRect().width`)
+	p.run(chromedp.SetValue("#speed", "0.1"), chromedp.Evaluate(`window.before = `+at, nil), chromedp.Click("#play"))
+	p.until(at + ` > window.before && document.querySelector("#play").textContent === "Pause"`)
+	require.InDelta(t, width, eval[float64](p, `document.querySelector("#time").getBoundingClientRect().width`), 0.5, "the slider keeps its place")
+	p.run(chromedp.Click("#play"))
+	p.until(`document.querySelector("#play").textContent === "Play"`)
+	require.True(t, eval[bool](p, at+` < document.querySelector("#time").max`), "it stopped before the end")
+
+	p.run(chromedp.Focus("#time"), chromedp.KeyEvent(kb.End))
+	p.until(at + ` === Number(document.querySelector("#time").max)`)
+	p.run(chromedp.KeyEvent(kb.PageUp)) // in a range input, Page Up moves towards the end; there is nothing behind it
+	p.run(chromedp.KeyEvent(kb.PageDown))
+	p.until(at + ` < document.querySelector("#time").max`)
+	p.run(chromedp.Evaluate(`document.querySelector('nav a[data-view="object"]').click()`, nil))
+	p.until(`!document.querySelector("#object").hidden && document.querySelector("#moment").hidden`)
+}
+
 // TestRecordedObject follows one object through the time, with its changed fields.
 func TestRecordedObject(t *testing.T) {
 	p := openRecording(t, tape, "#/object", light)
@@ -88,6 +130,10 @@ func TestRecordedObject(t *testing.T) {
 	require.False(t, eval[bool](p, `[...document.querySelectorAll("#object button")].some(e => e.textContent === "Pin")`))
 	p.shoot("recording-object")
 
+	p.expectErrors()
+	p.run(chromedp.Evaluate(`location.hash = "#/object/pods/default%2Fnone"`, nil))
+	p.until(`document.querySelector("#object .error-text").textContent === "history: the recording has no such object"`)
+	require.True(t, eval[bool](p, `document.querySelector(".object-body").hidden`))
 	p.run(chromedp.Evaluate(`location.hash = "#/moment/configmaps/%"; window.before = `+at, nil), chromedp.Click("#back"))
 	p.until(at + ` < window.before`) // the lone % is not a valid escape
 }

@@ -154,7 +154,7 @@ var (
 func open(t *testing.T, url, hash string, v view) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
-	ctx, cancelTime := context.WithTimeout(ctx, patience)
+	ctx, cancelTime := context.WithTimeout(ctx, 5*patience) // for all waits of the tab
 	tab := &tab{t: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, func(event any) { tab.note(event, url) })
 	t.Cleanup(func() {
@@ -206,10 +206,11 @@ func (p *tab) click(selector string) {
 	p.run(chromedp.Evaluate("document.querySelector(`"+selector+"`).click()", nil))
 }
 
-// until waits until an expression is true.
+// until waits until an expression is true. An expression that fails is not true yet: what it reads may be missing.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond)))
+	safe := "(() => { try { return (" + expression + "); } catch { return false } })()"
+	err := chromedp.Run(p.ctx, chromedp.Poll(safe, nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		var shown string
 		_ = chromedp.Run(p.ctx, chromedp.Evaluate(`document.querySelector("main").innerText`, &shown)) // it may not answer

@@ -121,7 +121,7 @@ type point struct {
 const (
 	second      = int64(time.Second / time.Microsecond)
 	longWindow  = 300 * second // of the charts, as on the live page
-	shortWindow = 10 * second
+	shortWindow = 2 * second
 	points      = 100
 	mostLatest  = 12
 )
@@ -168,20 +168,20 @@ func (t totals) since(before totals) totals {
 	}
 }
 
-// points divides the time before a moment.
+// points divides the time before a moment. The rates are those of a second at least: a shorter time would show one
+// event as a high peak.
 func (p *Page) points(at int64) []point {
 	window := min(max(p.last-p.first, shortWindow), longWindow)
+	part := max(window/points, second)
 	all := make([]point, 0, points)
-	before := p.totals(at - window)
 	for i := range int64(points) {
-		from, to := at-window+i*window/points, at-window+(i+1)*window/points
+		to := at - window + (i+1)*window/points
 		now := p.totals(to)
-		d, s := now.since(before), float64(to-from)/float64(second)
+		d, s := now.since(p.totals(to-part)), float64(part)/float64(second)
 		all = append(all, point{
 			At: float64(to) / float64(second), Events: float64(d.Events) / s, Changes: float64(d.Changes) / s,
 			Failed: float64(d.Failed) / s, Bytes: float64(d.Bytes) / s, Objects: now.Objects,
 		})
-		before = now
 	}
 	return all
 }

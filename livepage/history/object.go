@@ -62,6 +62,7 @@ type objectState struct {
 	Earlier    int        `json:"earlier"` // states before those
 	Later      int        `json:"later"`   // states after the moment
 	Reconciles []struct{} `json:"reconciles"`
+	Deliveries []struct{} `json:"deliveries"`
 	Working    []struct{} `json:"working"`
 }
 
@@ -103,7 +104,7 @@ func (p *Page) serveObject(w http.ResponseWriter, r *http.Request) {
 	}
 	out := objectState{
 		Now: at, Informer: o.resource, Key: api.FormatKey(o.key), Cached: p.exists(all, at), Began: at,
-		Versions: []version{}, Reconciles: []struct{}{}, Working: []struct{}{},
+		Versions: []version{}, Reconciles: []struct{}{}, Deliveries: []struct{}{}, Working: []struct{}{},
 	}
 	n := p.untilOf(all, at)
 	out.Later, out.Earlier = len(all)-n, max(0, n-mostVersions)

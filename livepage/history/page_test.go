@@ -188,6 +188,7 @@ func TestMoments(t *testing.T) {
 	require.Equal(t, 1, s.Second.Changes)
 	require.Equal(t, 1, s.Second.Events)
 	require.Equal(t, "configmaps", s.Latest[0].Resource)
+	require.Equal(t, 1.0, s.Points[len(s.Points)-1].Changes, "the rate of a second, although a part of the chart is shorter")
 	changed := 0.0
 	for _, x := range s.Points {
 		changed += x.Changes
