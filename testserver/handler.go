@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,6 +51,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		return // a fault has answered
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
+	w, r = indent(w, r, request)
 	if err := checkTimeout(request); err != nil {
 		fail(w, err)
 		return
@@ -181,7 +183,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 func (x *call) offer() wire.Offer {
 	o := wire.Offer{
 		Types: []string{wire.JSON}, Kinds: x.otherKinds(), Watch: x.request.Verb == "watch", Route: !x.def.Custom,
-		Text: x.request.Subresource == "log", Custom: x.def.Custom, DropFields: x.options.DropFields,
+		Text: x.request.Subresource == "log", Custom: x.def.Custom,
+		// The informers of the control plane need no managedFields, which are most of the metadata of a new object.
+		DropFields: x.options.DropFields || inside(x.http),
 	}
 	o.Streams = o.Watch || x.request.Verb == "list"
 	if x.def.Schema != nil {
@@ -206,6 +210,8 @@ func (x *call) unhandled() {
 		fail(x.w, apierrors.NewMethodNotSupported(x.def.GroupResource(), x.request.Verb))
 	case x.def.Custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
 		fail(x.w, apierrors.NewBadRequest("name must be provided"))
+	case x.def.Custom && x.request.Verb == strings.ToLower(x.http.Method): // OPTIONS, and methods that HTTP does not have
+		fail(x.w, apierrors.NewMethodNotSupported(x.def.GroupResource(), "")) // they have no verb
 	default:
 		fail(x.w, wire.NotAllowed())
 	}
@@ -231,7 +237,7 @@ func rightScope(d *registry.Definition, r Request) bool {
 // handler returns the function that answers a request, or nil if the resource does not have the method.
 func (x *call) handler() func() error {
 	reads := x.request.Verb == "get" || x.request.Verb == "list" || x.request.Verb == "watch"
-	if reads && x.http.Method != http.MethodGet {
+	if reads && x.http.Method != http.MethodGet && !x.headOfCustom() {
 		return nil // HEAD, and every method on an old path of watches
 	}
 	if x.request.Subresource != "" {
@@ -252,7 +258,9 @@ func (x *call) handler() func() error {
 	case "watch":
 		return x.watch
 	case "create":
-		if !named && x.whole() {
+		// Authorization and admission see the name in the path of a custom resource, and the object has the one in the
+		// body.
+		if (!named || x.def.Custom) && x.whole() {
 			return x.create
 		}
 	case "update":
@@ -273,6 +281,11 @@ func (x *call) handler() func() error {
 	return nil
 }
 
+// headOfCustom reports whether a request is a HEAD of custom resources. kube-apiserver answers it like a GET.
+func (x *call) headOfCustom() bool {
+	return x.def.Custom && x.http.Method == http.MethodHead
+}
+
 // whole reports whether the path of a collection names all of it: a namespace, or a resource without namespaces.
 func (x *call) whole() bool { return !x.def.Namespaced || x.request.Namespace != "" }
 
@@ -286,16 +299,20 @@ func (x *call) respond(code int, r *store.Record) error {
 	if err := x.media.CheckListKind(false, x.def.TypeName(x.def.Kind)); err != nil {
 		return err
 	}
-	body, err := x.shape().Object(r)
+	buffer := takeBuffer()
+	body, err := x.shape().Object(buffer.bytes, r)
 	if err != nil {
 		return err
 	}
-	x.write(code, body)
+	if buffer.bytes = body; x.write(code, body) {
+		buffer.release()
+	}
 	return nil
 }
 
-// write writes an answer that is no stream, in the media type of the request. kube-apiserver compresses large ones.
-func (x *call) write(code int, body []byte) {
+// write writes an answer that is no stream, in the media type of the request, and returns what wire.Write returns.
+// kube-apiserver compresses large ones.
+func (x *call) write(code int, body []byte) (sent bool) {
 	w := x.w
 	if x.options.Compress && len(body) > wire.CompressFrom {
 		if g, ok := wire.Compress(x.w, x.http); ok {
@@ -303,7 +320,7 @@ func (x *call) write(code int, body []byte) {
 			defer g.Finish()
 		}
 	}
-	wire.Write(w, x.media.Type, code, body)
+	return wire.Write(w, x.media.Type, code, body)
 }
 
 // notFound answers a path that the server does not serve: with a Status below known roots and the groups of built-in

@@ -179,6 +179,9 @@ func (p page) whole() bool { return p.limit == 0 && p.from == "" && p.Everything
 // collect returns the records of a page and the path where the next page starts, which is empty after the last record.
 // It does not check whether the selectors match any later record, so the last page may be empty.
 func (p page) collect() (items []*store.Record, next string) {
+	if p.whole() {
+		items = make([]*store.Record, 0, p.Remaining(p.View, ""))
+	}
 	for r := range p.Scan(p.View, p.from) {
 		items = append(items, r)
 		if len(items) == p.limit {
@@ -194,9 +197,9 @@ func (p page) collect() (items []*store.Record, next string) {
 func (x *call) writeList(p page) error {
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	var keep *keptList
-	if p.whole() && x.media.Type == wire.JSON && x.media.As != wire.Table && !x.plan.Busy() {
+	if p.whole() && x.media.Type == wire.JSON && x.media.As != wire.Table { // a table may have another order
 		if kept := x.lists.find(p.View, x.request.Namespace, x.shape()); kept != nil {
-			return x.writeKept(meta, kept)
+			return x.writeStream(kept.shape, meta, kept.items)
 		}
 		keep = &keptList{view: p.View, namespace: x.request.Namespace, shape: x.shape()}
 	}
@@ -218,36 +221,57 @@ func (x *call) writeList(p page) error {
 	return x.writeItems(meta, items, keep)
 }
 
-// writeItems writes a list. In JSON it is a stream, so that the client gets the first items early. It keeps what it
-// encodes in keep, which may be nil.
+// writeItems writes a list, and keeps its items in keep, which may be nil.
 func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record, keep *keptList) error {
-	sh := x.shape()
-	sh.Empty = len(items) == 0
-	sh.Sort(items)
-	if err := x.media.CheckListKind(true, x.def.TypeName(x.def.ListKindName())); err != nil {
+	sh, err := x.prepare(items)
+	if err != nil {
 		return err
 	}
 	if x.media.Type != wire.JSON {
 		return x.writeWhole(sh, meta, items)
 	}
+	if keep != nil {
+		keep.items = items
+		x.lists.add(keep)
+	}
+	return x.writeStream(sh, meta, items)
+}
+
+// prepare returns the shape of a list, in which its items can be encoded, and sorts them as the shape wants.
+func (x *call) prepare(items []*store.Record) (wire.Shape, error) {
+	sh := x.shape()
+	sh.Empty = len(items) == 0
+	sh.Sort(items)
+	if err := x.media.CheckListKind(true, x.def.TypeName(x.def.ListKindName())); err != nil {
+		return sh, err
+	}
+	if x.media.Type != wire.JSON {
+		return sh, nil // encoding checks them
+	}
 	for _, r := range items {
 		if err := sh.Check(r); err != nil {
-			return err
+			return sh, err
 		}
 	}
-	w, end, err := x.beginList(sh, meta, func() int { return sizeOf(items) })
+	return sh, nil
+}
+
+// writeStream writes a list in JSON as a stream, so that the client gets the first items early.
+func (x *call) writeStream(sh wire.Shape, meta metav1.ListMeta, items []*store.Record) error {
+	w, end, err := x.beginList(sh, meta, items)
 	if err != nil {
 		return err
 	}
-	l := &listWriter{w: w, keep: keep}
+	l := &listWriter{w: w}
+	done := func() {}
+	if len(items) >= leastKept {
+		done = l.useBuffer()
+	}
 	if !x.encodeItems(l, sh, items) || !l.flush() {
 		return nil // the client has gone, or a fault cut the answer
 	}
 	end()
-	if l.keep != nil {
-		keep.size = sizeOf(items)
-		x.lists.add(keep)
-	}
+	done()
 	return nil
 }
 
@@ -256,7 +280,10 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record, keep *kep
 func (x *call) encodeItems(l *listWriter, sh wire.Shape, items []*store.Record) bool {
 	var item []byte
 	target := x.target()
-	for _, r := range items {
+	for i, r := range items {
+		if i%fetched == 0 {
+			sh.Fetch(items[i:min(i+fetched, len(items))])
+		}
 		if !x.plan.Busy() {
 			if !l.room(r.Size()) {
 				return false
@@ -264,7 +291,6 @@ func (x *call) encodeItems(l *listWriter, sh wire.Shape, items []*store.Record) 
 			l.chunk = sh.AppendItem(l.chunk, r)
 			continue
 		}
-		l.keep = nil // a fault may change this answer
 		item = sh.AppendItem(item[:0], r)
 		if !x.plan.Items(target, r.Key, wire.JSON, item, l.put) {
 			return false
@@ -304,12 +330,4 @@ func (x *call) writeWhole(sh wire.Shape, meta metav1.ListMeta, items []*store.Re
 		}
 	}
 	return nil
-}
-
-func sizeOf(items []*store.Record) int {
-	size := 0
-	for _, r := range items {
-		size += r.Size()
-	}
-	return size
 }

@@ -13,27 +13,28 @@ import (
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
-// The sizes in bytes of encoded items. A list is written in chunks. Only lists with sizes between least and most are
-// kept: the server encodes smaller ones quickly, and larger ones would need too much memory.
-const (
-	chunkSize = 256 << 10
-	leastKept = 128 << 10
-	mostKept  = 32 << 20
-)
+// chunkSize is the size in bytes of the parts in which a list is written. A part stays in the processor's cache between
+// encoding and writing.
+const chunkSize = 128 << 10
 
-// keptList are the encoded items of a list without selectors. They stay right as long as the collection has the same
-// root: writes to other collections change the version of the list, which is not part of it.
+// fetched is the number of records that are read from memory together before they are encoded.
+const fetched = 16
+
+// leastKept is the size of the smallest list that is kept, in items. Smaller ones are collected quickly.
+const leastKept = 256
+
+// keptList are the records of a list without selectors. They stay right as long as the collection has the same root:
+// writes to other collections change the version of the list, which is not part of it.
 type keptList struct {
 	view      store.View
 	namespace string
 	shape     wire.Shape
-	size      int // of the items, as sizeOf returns it
-	encoded   int // bytes in chunks
-	chunks    [][]byte
+	items     []*store.Record // can be encoded in the shape
 }
 
-// keptLists has the lists that were encoded last, because many clients send the same list when they start, and encoding
-// costs several times more than writing. The next garbage collection frees those that are not being written.
+// keptLists has the lists that were sent last, because many clients send the same list when they start. It does not
+// have their text: the pages of new memory would cost more time than encoding from the records. The next garbage
+// collection frees the lists that are not being written.
 type keptLists struct {
 	mu     sync.Mutex // guards the fields below
 	recent [8]weak.Pointer[keptList]
@@ -53,9 +54,9 @@ func (k *keptLists) find(view store.View, namespace string, shape wire.Shape) *k
 	return nil
 }
 
-// add keeps a complete list.
+// add keeps a list.
 func (k *keptLists) add(l *keptList) {
-	if l.encoded < leastKept || l.encoded > mostKept {
+	if len(l.items) < leastKept {
 		return
 	}
 	k.mu.Lock()
@@ -64,21 +65,25 @@ func (k *keptLists) add(l *keptList) {
 	k.next = (k.next + 1) % len(k.recent)
 }
 
-// append adds a chunk, which the list owns from now on.
-func (l *keptList) append(chunk []byte) {
-	if l.encoded += len(chunk); l.encoded > mostKept {
-		l.chunks = nil
-		return
-	}
-	l.chunks = append(l.chunks, chunk)
-}
+// chunkBuffer has room for a chunk, and for what the last item has besides its record.
+type chunkBuffer [chunkSize + 4<<10]byte
+
+// chunkBuffers are those of large lists.
+var chunkBuffers = sync.Pool{New: func() any { return new(chunkBuffer) }}
 
 // listWriter writes the items of a list in JSON.
 type listWriter struct {
 	w     io.Writer
-	keep  *keptList // nil if the list is not kept
 	chunk []byte
 	items int
+}
+
+// useBuffer takes a buffer for the chunks. The caller calls done after the list is written, but not after an error:
+// HTTP/2 may still read the buffer then.
+func (l *listWriter) useBuffer() (done func()) {
+	b := chunkBuffers.Get().(*chunkBuffer)
+	l.chunk = b[:0]
+	return func() { chunkBuffers.Put(b) }
 }
 
 // room begins an item with a number of bytes. It returns false if the client has gone.
@@ -105,23 +110,20 @@ func (l *listWriter) put(item []byte) bool {
 // flush writes the chunk. It returns false as put does.
 func (l *listWriter) flush() bool {
 	_, err := l.w.Write(l.chunk)
-	if l.keep == nil {
-		l.chunk = l.chunk[:0]
-		return err == nil
-	}
-	l.keep.append(l.chunk)
-	l.chunk = make([]byte, 0, chunkSize)
+	l.chunk = l.chunk[:0]
 	return err == nil
 }
 
-// beginList writes a list in JSON up to its items. end writes the rest.
-func (x *call) beginList(sh wire.Shape, meta metav1.ListMeta, size func() int) (w io.Writer, end func(), err error) {
+// beginList writes a list in JSON up to its items. end writes the rest after them.
+func (x *call) beginList(
+	sh wire.Shape, meta metav1.ListMeta, items []*store.Record,
+) (w io.Writer, end func(), err error) {
 	head, tail, err := sh.ListParts(meta)
 	if err != nil {
 		return nil, nil, fmt.Errorf("testserver: encode list metadata: %w", err)
 	}
 	w, finish := io.Writer(x.w), func() {}
-	if x.options.Compress && size() > wire.CompressFrom {
+	if x.options.Compress && sizeOf(items) > wire.CompressFrom {
 		if g, ok := wire.Compress(x.w, x.http); ok {
 			w, finish = g, g.Finish
 		}
@@ -135,17 +137,11 @@ func (x *call) beginList(sh wire.Shape, meta metav1.ListMeta, size func() int) (
 	}, nil
 }
 
-// writeKept answers with a list that was encoded before.
-func (x *call) writeKept(meta metav1.ListMeta, l *keptList) error {
-	w, end, err := x.beginList(l.shape, meta, func() int { return l.size })
-	if err != nil {
-		return err
+// sizeOf returns the number of bytes of items as they are stored.
+func sizeOf(items []*store.Record) int {
+	size := 0
+	for _, r := range items {
+		size += r.Size()
 	}
-	defer end()
-	for _, chunk := range l.chunks {
-		if _, err := w.Write(chunk); err != nil {
-			return nil // the client has gone
-		}
-	}
-	return nil
+	return size
 }

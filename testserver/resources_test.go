@@ -210,6 +210,23 @@ func TestCustomResourceDefinitions(t *testing.T) {
 	})
 }
 
+// TestMethodsOfCustomResources: kube-apiserver serves custom resources with other code. It takes a HEAD for a GET, and
+// has an error of its own for methods without a verb.
+func TestMethodsOfCustomResources(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		const wheels = "/apis/leat.example/v1/namespaces/default/wheels"
+		b.ok(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(doc{"name": "v1", "served": true, "storage": true}))
+		b.ok(http.MethodPost, wheels, custom("Wheel", "a"))
+		for path, code := range map[string]int{wheels: 200, wheels + "/a": 200, wheels + "/none": 404} {
+			head := b.do(http.MethodHead, path, nil)
+			require.Equal(b, code, head.code, path)
+			require.Empty(b, head.body)
+		}
+		status := b.refused(405, http.MethodOptions, wheels, nil)
+		require.Equal(b, ` is not supported on resources of kind "wheels.leat.example"`, status.Message)
+	})
+}
+
 func TestBadCustomResourceDefinitions(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(mills)

@@ -28,12 +28,8 @@ func (x *call) into() registry.Target {
 
 // submission returns the write of this request to a resource with a Schema.
 func (x *call) submission(w writer.Write, change func(object.Tree) (object.Tree, error)) *writer.Submission {
-	key := x.key()
-	if x.request.Verb == "create" && x.request.Subresource == "" {
-		key.Name = ""
-	}
 	s := &writer.Submission{
-		Write: w, Collection: x.c, Key: key, User: x.user, Verb: x.request.Verb, Admission: x.extension.Admission,
+		Write: w, Collection: x.c, Key: x.key(), User: x.user, Verb: x.request.Verb, Admission: x.extension.Admission,
 		Options: x.writeOptions(w), Change: change,
 	}
 	if w.Subresource == scaleSubresource {
@@ -68,12 +64,15 @@ func (x *call) submitBody() error {
 	if err != nil {
 		return err
 	}
-	body, err := wire.ReadBody(x.http)
+	buffer := takeBuffer()
+	defer buffer.release()
+	body, err := wire.AppendBody(buffer.bytes, x.http)
 	if err != nil {
 		return err
 	}
+	buffer.bytes = body
 	to := x.into()
-	to.Values = &registry.Values{}
+	to.Values = &registry.Values{Members: x.request.Verb == "create" && x.request.Subresource == ""}
 	tree, err := wire.DecodeObject(x.w, x.http, x.def, to, wire.ContentType(x.http), body)
 	if err != nil {
 		return err

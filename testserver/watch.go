@@ -24,17 +24,13 @@ type watcher struct {
 	shape     wire.Shape
 	bookmarks bool
 
-	initial      []*store.Record // objects of the initial list that are not sent yet
-	endBookmark  bool            // a bookmark ends the initial list
-	cursor       *store.Cursor   // the place in the history
-	from         uint64          // changes up to this version are not sent, because the client asked for later ones
-	version      uint64          // the client knows all changes up to this version
-	deadline     <-chan time.Time
-	nextBookmark *time.Timer // nil without bookmarks
-	lastBookmark *time.Timer // shortly before the deadline; nil without bookmarks
-
-	short ending // how the watch ends at the deadline
-	due   due    // what must be done after all changes are sent
+	initial     []*store.Record // objects of the initial list that are not sent yet
+	endBookmark bool            // a bookmark ends the initial list
+	cursor      *store.Cursor   // the place in the history
+	from        uint64          // changes up to this version are not sent, because the client asked for later ones
+	version     uint64          // the client knows all changes up to this version
+	schedule    schedule        // what the watch does when all changes are sent
+	short       ending          // how the watch ends at the deadline
 
 	delayed []delayedFrame
 	buffer  []byte
@@ -142,33 +138,17 @@ func (w *watcher) run(o metav1.ListOptions) {
 		timeout = e.For
 		w.short = ending{injection: i, abrupt: e.Abrupt}
 	}
-	end := time.NewTimer(timeout)
-	defer end.Stop()
-	w.deadline = end.C
-	defer w.startBookmarks(timeout)()
+	interval := w.options.BookmarkInterval
+	if !w.bookmarks {
+		interval = -1
+	}
+	w.schedule.start(timeout, interval)
+	defer w.schedule.stop()
 	w.sink.Flush()
 	if !w.sendInitial() {
 		return
 	}
 	for w.step() {
-	}
-}
-
-// startBookmarks starts the timers of bookmarks: one for each interval, and one that fires two seconds before the end.
-// The last bookmark lets the client resume from a late version.
-func (w *watcher) startBookmarks(timeout time.Duration) (stop func()) {
-	const early = 2 * time.Second
-	if !w.bookmarks || w.options.BookmarkInterval < 0 {
-		return func() {}
-	}
-	w.nextBookmark = time.NewTimer(w.options.BookmarkInterval)
-	w.lastBookmark = time.NewTimer(timeout - early)
-	if timeout <= early {
-		w.lastBookmark.Stop()
-	}
-	return func() {
-		w.nextBookmark.Stop()
-		w.lastBookmark.Stop()
 	}
 }
 
@@ -187,10 +167,6 @@ func (w *watcher) sendInitial() bool {
 	return true
 }
 
-// due are actions that a watch performs when it has no change to send. They are noted first and performed in a fixed
-// order. A select picks at random among ready channels, and what a watch sends must not depend on that.
-type due struct{ bookmark, deadline bool }
-
 // step sends one change, or performs a due action, or flushes and waits. It returns false if the watch has ended.
 func (w *watcher) step() bool {
 	select {
@@ -202,7 +178,6 @@ func (w *watcher) step() bool {
 	default:
 	}
 	faultsChanged := w.plan.Changed() // before the look at the faults, so that no change is missed
-	w.noteDue()
 	n := w.store.Next(w.cursor, w.newestVisible(), w.options.WatchBacklog)
 	switch {
 	case n.Cut:
@@ -216,11 +191,12 @@ func (w *watcher) step() bool {
 		return w.sendChange(n)
 	case !w.sendDelayed(false):
 		return false
-	case w.due.deadline:
+	}
+	switch deadline, bookmark := w.schedule.due(); {
+	case deadline:
 		w.finish(w.short)
 		return false
-	case w.due.bookmark:
-		w.due.bookmark = false
+	case bookmark:
 		return w.bookmarkAt(n.Version)
 	}
 	w.sink.Flush()
@@ -245,46 +221,10 @@ func (w *watcher) wait(faultsChanged <-chan struct{}) {
 	select {
 	case <-w.store.Wait(w.cursor):
 	case <-faultsChanged:
-	case <-w.channel(w.nextBookmark):
-		w.bookmarkDue()
-	case <-w.channel(w.lastBookmark):
-		w.due.bookmark = true
-	case <-w.deadline:
-		w.due.deadline = true
+	case <-w.schedule.timer.C:
 	case <-w.open.ended:
 	case <-w.sink.Disconnected():
 	}
-}
-
-// noteDue notes all actions that are due, without blocking.
-func (w *watcher) noteDue() {
-	select {
-	case <-w.deadline:
-		w.due.deadline = true
-	default:
-	}
-	select {
-	case <-w.channel(w.nextBookmark):
-		w.bookmarkDue()
-	default:
-	}
-	select {
-	case <-w.channel(w.lastBookmark):
-		w.due.bookmark = true
-	default:
-	}
-}
-
-func (w *watcher) bookmarkDue() {
-	w.nextBookmark.Reset(w.options.BookmarkInterval)
-	w.due.bookmark = true
-}
-
-func (w *watcher) channel(t *time.Timer) <-chan time.Time {
-	if t == nil {
-		return nil
-	}
-	return t.C
 }
 
 // sendChange sends the event of a change as this watch sees it. An object that begins to match the selectors is ADDED,

@@ -161,7 +161,7 @@ func TestCustomResourceRefusals(t *testing.T) {
 			{"POST", millsPath, "null", 400, ""},
 			{"PUT", millsPath, custom("Mill", "m"), 400, "name must be provided"},
 			{"PATCH", millsPath, doc{}, 400, "name must be provided"},
-			{"POST", millsPath + "/m", custom("Mill", "m"), 405, ""},
+			{"POST", millsPath + "/x", custom("Mill", "m"), 409, `mills.leat.example "m" already exists`},
 			{"GET", millsPath + "/m/nothing", nil, 404, `mills.leat.example "m" not found`},
 			{"GET", millsPath + "?fieldSelector=spec.x=y", nil, 400, "field label not supported: spec.x"},
 		} {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type Backend struct {
 type Hooks struct {
 	New     func(o testserver.Options, lenient bool) (Backend, error)
 	Started func(*testserver.Server) // called before the server serves; may be nil
+	Try     string                   // a resource that a client can watch; empty means configmaps
 	Notice  string                   // printed after the address
 }
 
@@ -86,13 +88,13 @@ func (o Options) Run(ctx context.Context, stdout io.Writer, h Hooks) (err error)
 	if admin != nil {
 		fmt.Fprintf(stdout, "admin endpoint on http://%s/\n", adminListener.Addr())
 	}
-	p.announce(stdout, plan)
+	p.announce(stdout, plan, cmp.Or(h.Try, "configmaps"))
 	fmt.Fprint(stdout, h.Notice)
 	return errors.Join(p.serve(ctx, listener, admin), o.save(backend.Server))
 }
 
 // announce prints how to use the server.
-func (p *process) announce(stdout io.Writer, plan faultplan.Plan) {
+func (p *process) announce(stdout io.Writer, plan faultplan.Plan, try string) {
 	if len(plan.Faults) > 0 {
 		fmt.Fprintf(stdout, "faults, with --seed %d:\n", plan.Seed)
 		for _, f := range plan.Faults {
@@ -100,7 +102,7 @@ func (p *process) announce(stdout io.Writer, plan faultplan.Plan) {
 		}
 	}
 	if p.kubeconfig != "" {
-		fmt.Fprintf(stdout, "try: leat watch configmaps -A --kubeconfig %s\n", p.kubeconfig)
+		fmt.Fprintf(stdout, "try: leat watch %s -A --kubeconfig %s\n", try, p.kubeconfig)
 	}
 }
 

@@ -22,13 +22,15 @@ type contents struct {
 	// root is the present state. tail is the last change. base is the newest forgotten change, or a change without
 	// content. Each change from base on links to the next one. A watch is a pointer into this list, so forgetting the
 	// oldest changes takes nothing from an open watch.
-	root       *node
-	base, tail *change
-	kept       int
-	waiting    relay         // of cursors
-	changed    signal.Signal // for all others that wait
-	retired    bool          // not served any more
-	epoch      int           // number of restores; a watch of an earlier epoch must end
+	//
+	// anchor is the newest change with a root that is not after base.
+	root               *node
+	anchor, base, tail *change
+	kept               int
+	waiting            relay         // of cursors
+	changed            signal.Signal // for all others that wait
+	retired            bool          // not served any more
+	epoch              int           // number of restores; a watch of an earlier epoch must end
 }
 
 // change is one change of a collection.
@@ -38,8 +40,51 @@ type change struct {
 	before  *Record // nil for a creation
 	after   *Record // nil for a deletion
 	deleted *Record // of a deletion: the last state, with the version of the deletion
-	root    *node   // the state after the change
+	rooted  bool    // root is the state after the change
+	root    *node
 	next    *change
+}
+
+// rootEvery is the number of changes of which one keeps the state after it. A state has about 20 nodes that the state
+// before does not have. With the states of all changes, they would be a third of what the collector of garbage looks
+// at. The price is up to 63 insertions for a read of an old version.
+const rootEvery = 64
+
+// start makes a change without content the only one in the history.
+func (c *contents) start(base *change) {
+	base.rooted, base.root = true, c.root
+	c.anchor, c.base, c.tail, c.kept = base, base, base, 0
+}
+
+// forget forgets the oldest change.
+func (c *contents) forget() {
+	c.base = c.base.next
+	c.kept--
+	if c.base.rooted {
+		c.anchor = c.base
+	}
+}
+
+// rootAfter returns the state after a change of the history.
+func (c *contents) rootAfter(last *change) *node {
+	if last == c.tail {
+		return c.root
+	}
+	from := c.anchor
+	for ch := from; ch != last; {
+		if ch = ch.next; ch.rooted {
+			from = ch
+		}
+	}
+	root := from.root
+	for ch := from; ch != last; {
+		if ch = ch.next; ch.after != nil {
+			root = root.set(ch.after)
+		} else {
+			root = root.remove(ch.before.Path)
+		}
+	}
+	return root
 }
 
 // empty reports whether a change has no content and sends no event.

@@ -20,12 +20,36 @@ type encoder struct {
 	names  []string // the names of the maps that are being encoded, the innermost last
 	first  bool     // no comma before the next member
 	err    error
-	values *json.Encoder // writes to the encoder
+	values *json.Encoder     // writes to the encoder
+	texts  map[string]string // what shared returned
+}
+
+// The encoder remembers at most so many texts to share, with at most so many bytes each.
+const (
+	mostShared = 4 << 10
+	mostTexts  = 256
+)
+
+// shared returns a text, as the same string if it returned the text before. Objects that one client created in one
+// second have equal managedFields.
+func (e *encoder) shared(text []byte) string {
+	if len(text) > mostShared {
+		return string(text)
+	}
+	if known, ok := e.texts[string(text)]; ok {
+		return known
+	}
+	if len(e.texts) >= mostTexts {
+		clear(e.texts)
+	}
+	s := string(text)
+	e.texts[s] = s
+	return s
 }
 
 // encoders keep the buffers in which records are encoded.
 var encoders = sync.Pool{New: func() any {
-	e := new(encoder)
+	e := &encoder{texts: map[string]string{}}
 	e.values = json.NewEncoder(e)
 	return e
 }}
@@ -82,9 +106,17 @@ func (e *encoder) value(value any) {
 		e.object(v)
 	case []any:
 		e.array(v)
+	case object.Member:
+		e.goValue(v)
 	default:
 		e.reflected(v)
 	}
+}
+
+// goValue appends a member that is still a Go value.
+func (e *encoder) goValue(m object.Member) {
+	out, err := m.AppendJSON(e.out)
+	e.out, e.err = out, cmp.Or(e.err, err)
 }
 
 func (e *encoder) object(m object.Tree) {

@@ -117,7 +117,8 @@ func (s Selection) Scan(v View, from string) iter.Seq[*Record] {
 
 // Remaining counts the objects from path from to the end of the namespace. It ignores the selectors.
 func (s Selection) Remaining(v View, from string) int {
-	_, until := s.bounds()
+	first, until := s.bounds()
+	from = max(first, from)
 	if until == "" {
 		return v.root.len() - v.root.rank(from)
 	}

@@ -53,8 +53,7 @@ func (s *Store) Restore(to *State) {
 	s.version = to.version
 	for gr, c := range s.collections {
 		c.root = to.roots[gr]
-		base := &change{version: to.version, root: c.root}
-		c.base, c.tail, c.kept = base, base, 0
+		c.start(&change{version: to.version})
 		c.epoch++
 		c.reclaim()
 		c.wake()

@@ -88,8 +88,8 @@ func (s *Store) Define(d *registry.Definition) {
 	if of := s.collections[d.Alias]; of != nil {
 		c.contents = of.contents
 	} else {
-		base := &change{version: s.version}
-		c.contents = &contents{base: base, tail: base}
+		c.contents = &contents{}
+		c.start(&change{version: s.version})
 	}
 	s.collections[gr] = c
 	s.order = append(s.order, c)
@@ -184,13 +184,15 @@ func (s *Store) Drop(c *Collection, before *Record) *Record {
 
 func (s *Store) append(c *Collection, ch *change) {
 	s.version++
-	ch.version, ch.number, ch.root = s.version, c.tail.number+1, c.root
+	ch.version, ch.number = s.version, c.tail.number+1
+	if ch.rooted = ch.number%rootEvery == 0; ch.rooted {
+		ch.root = c.root
+	}
 	c.tail.next = ch
 	c.tail = ch
 	c.kept++
 	for c.kept > s.history {
-		c.base = c.base.next
-		c.kept--
+		c.forget()
 	}
 	c.wake()
 	s.advanced.Fire()
@@ -199,9 +201,9 @@ func (s *Store) append(c *Collection, ch *change) {
 // Compact forgets all history: watches and exact reads of older versions are expired. The caller holds the lock.
 func (s *Store) Compact() {
 	for _, c := range s.collections {
-		base := &change{version: s.version, number: c.tail.number, root: c.root}
-		// Open watches point to the old tail, so later changes must be reachable from it too.
-		c.tail.next, c.base, c.tail, c.kept = base, base, base, 0
+		base := &change{version: s.version, number: c.tail.number}
+		c.tail.next = base // open watches point to the old tail, so later changes must be reachable from it too
+		c.start(base)
 		c.wake()
 	}
 }

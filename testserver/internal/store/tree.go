@@ -3,7 +3,6 @@ package store
 import (
 	"hash/fnv"
 	"iter"
-	"math/bits"
 )
 
 // node is a persistent treap of records, sorted by path. An insertion or a removal copies the nodes from the root to
@@ -11,27 +10,32 @@ import (
 // and snapshots use this. The priority is a hash of the path, so the shape depends only on the content.
 type node struct {
 	record      *Record
-	priority    uint64
-	size        int
 	left, right *node
+	priority    uint32
+	size        int32
 }
 
-func priorityOf(path string) uint64 {
+func priorityOf(path string) uint32 {
 	h := fnv.New64a()
 	h.Write([]byte(path))
-	return bits.RotateLeft64(h.Sum64()*0x9e3779b97f4a7c15, 32)
+	return uint32(h.Sum64() * 0x9e3779b97f4a7c15 >> 32)
+}
+
+// above reports whether n is nearer to the root than o.
+func (n *node) above(o *node) bool {
+	return n.priority > o.priority || n.priority == o.priority && n.record.Path < o.record.Path
 }
 
 // with returns a copy of n with other children.
 func (n *node) with(left, right *node) *node {
-	return &node{record: n.record, priority: n.priority, size: left.len() + right.len() + 1, left: left, right: right}
+	return &node{record: n.record, priority: n.priority, size: int32(left.len() + right.len() + 1), left: left, right: right}
 }
 
 func (n *node) len() int {
 	if n == nil {
 		return 0
 	}
-	return n.size
+	return int(n.size)
 }
 
 // get returns the record at path, or nil.
@@ -69,7 +73,7 @@ func (n *node) join(o *node) *node {
 		return o
 	case o == nil:
 		return n
-	case n.priority > o.priority:
+	case n.above(o):
 		return n.with(n.left, n.right.join(o))
 	default:
 		return o.with(n.join(o.left), o.right)
@@ -89,7 +93,7 @@ func (n *node) insert(fresh *node) *node {
 		replaced := *n
 		replaced.record = fresh.record
 		return &replaced
-	case fresh.priority > n.priority:
+	case fresh.above(n):
 		below, rest := n.split(fresh.record.Path)
 		return fresh.with(below, rest)
 	case fresh.record.Path < n.record.Path:

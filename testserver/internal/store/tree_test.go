@@ -46,7 +46,7 @@ func step(root *node, model map[string]*Record, path string, remove bool) *node 
 		delete(model, path)
 		return root.remove(path)
 	}
-	r := &Record{Path: path}
+	r := &Record{content: content{Path: path}}
 	model[path] = r
 	return root.set(r)
 }
@@ -75,7 +75,7 @@ func TestTreeAgreesWithMap(t *testing.T) {
 func TestTreeScansRanges(t *testing.T) {
 	var root *node
 	for _, path := range []string{"a/1", "a/2", "a-b/1", "b/1", "b/2", "c"} {
-		root = root.set(&Record{Path: path})
+		root = root.set(&Record{content: content{Path: path}})
 	}
 	for _, row := range []struct {
 		from, until string

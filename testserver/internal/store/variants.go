@@ -11,32 +11,49 @@ import (
 // variants are other encodings of a record: in another version, or in protobuf. Each is made when a client first asks
 // for it, and kept with the record.
 type variants struct {
-	def     *registry.Definition // of the resource when the record was made
-	version string               // of the API in which the record is stored
-
 	mu      sync.Mutex           // guards the fields below
 	under   *registry.Definition // of the resource when they were made
 	records map[string]*Record
 	encoded map[string][]byte
 }
 
-// newVariants returns the variants of a record in the form of tree. Only custom resources may be stored in another
-// version than that of their definition: the definition has changed since the object was written.
-func newVariants(d *registry.Definition, tree object.Tree) *variants {
-	v := &variants{def: d, version: d.Stored()}
+// storedVersion returns the version in which a tree is stored. Only custom resources may be stored in another version
+// than that of their definition: the definition has changed since the object was written.
+func storedVersion(d *registry.Definition, tree object.Tree) string {
 	if _, version, ok := strings.Cut(object.StringAt(tree, "apiVersion"), "/"); ok && d.FromCRD {
-		v.version = version
+		return version
 	}
-	return v
+	return d.Stored()
+}
+
+// variants returns the variants of the record.
+func (r *Record) variants() *variants {
+	if v := r.other.Load(); v != nil {
+		return v
+	}
+	r.other.CompareAndSwap(nil, &variants{})
+	return r.other.Load()
+}
+
+// isIn reports whether the record itself is what In returns.
+func (r *Record) isIn(d *registry.Definition, served string) bool {
+	if r.def != d || d.Alias.Resource != "" {
+		return false
+	}
+	if !d.FromCRD {
+		return served == d.Stored() // r.stored has the same value, in another line of the cache
+	}
+	return served == r.stored
 }
 
 // In returns the record in a served version of a resource with a Schema, by the present rules of the resource. The
 // record itself is the result if it has this form.
 func (r *Record) In(d *registry.Definition, served string) (*Record, error) {
-	if r.other.def == d && r.other.version == served && d.Alias.Resource == "" {
+	if r.isIn(d, served) {
 		return r, nil
 	}
-	if known := r.other.record(d, served); known != nil {
+	others := r.variants()
+	if known := others.record(d, served); known != nil {
 		return known, nil
 	}
 	tree, err := d.Schema.Convert(served, r.Tree()) // without the mutex, because it may call a webhook
@@ -47,7 +64,7 @@ func (r *Record) In(d *registry.Definition, served string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.other.keep(d, served, converted), nil
+	return others.keep(d, served, converted), nil
 }
 
 // record returns a variant by the rules of a definition, or nil.
@@ -76,9 +93,10 @@ func (v *variants) keep(d *registry.Definition, served string, r *Record) *Recor
 
 // Encoded returns what make returned when it was first called for a name.
 func (r *Record) Encoded(name string, make func() ([]byte, error)) ([]byte, error) {
-	r.other.mu.Lock()
-	known := r.other.encoded[name]
-	r.other.mu.Unlock()
+	others := r.variants()
+	others.mu.Lock()
+	known := others.encoded[name]
+	others.mu.Unlock()
 	if known != nil {
 		return known, nil
 	}
@@ -86,22 +104,22 @@ func (r *Record) Encoded(name string, make func() ([]byte, error)) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	r.other.mu.Lock()
-	defer r.other.mu.Unlock()
-	if r.other.encoded == nil {
-		r.other.encoded = map[string][]byte{}
+	others.mu.Lock()
+	defer others.mu.Unlock()
+	if others.encoded == nil {
+		others.encoded = map[string][]byte{}
 	}
-	r.other.encoded[name] = encoded
+	others.encoded[name] = encoded
 	return encoded, nil
 }
 
 // TreeIn decodes the record in a served version, without kind and apiVersion. A record that cannot be converted has the
 // form in which it is stored. The caller owns the result.
 func (r *Record) TreeIn(served string) object.Tree {
-	if r.other == nil {
+	if r.def.Schema == nil {
 		return r.Tree()
 	}
-	converted, err := r.In(r.other.def, served)
+	converted, err := r.In(r.def, served)
 	if err != nil {
 		return r.Tree()
 	}

@@ -28,7 +28,7 @@ func (s *Store) ViewAt(c *Collection, version uint64) (v View, ok bool) {
 	if !ok {
 		return View{}, false
 	}
-	return View{Version: version, root: last.root}, true
+	return View{Version: version, root: c.rootAfter(last)}, true
 }
 
 // Same reports whether two views have the same objects in the same versions. It may be false although they do.

@@ -94,7 +94,8 @@ type Offer struct {
 }
 
 // Negotiate returns the first representation in an Accept header that the offer has: the object, its metadata, or one
-// of the kinds. The result of an error has the media type in which the error is sent.
+// of the kinds. It refuses a watch if this is YAML, whatever follows in the header, as kube-apiserver does. The result
+// of an error has the media type in which the error is sent.
 func (o Offer) Negotiate(header string) (Media, error) {
 	clauses := parseAccept(header)
 	m := Media{Type: JSON, Errors: o.errors(clauses)}
@@ -106,25 +107,26 @@ func (o Offer) Negotiate(header string) (Media, error) {
 	}
 	for _, c := range clauses {
 		for _, kind := range o.Types {
-			if !c.covers(kind) || o.Watch && kind == YAML || !c.streams() {
+			if !c.covers(kind) || !c.streams(kind) {
 				continue
 			}
-			if as, ok := o.converts(c, kind); ok {
-				m.Type, m.As, m.Version = kind, as, c.params["v"]
-				m.dropManaged = o.DropFields && c.params["drop"] == "metadata.managedFields"
-				return m, nil
+			as, ok := o.converts(c, kind)
+			switch {
+			case !ok:
+				continue
+			case o.Watch && kind == YAML:
+				return m, accepted(streams(o.Types))
 			}
+			m.Type, m.As, m.Version = kind, as, c.params["v"]
+			m.dropManaged = o.DropFields && c.params["drop"] == "metadata.managedFields"
+			return m, nil
 		}
 	}
-	return m, o.refusal()
+	return m, accepted(o.Types)
 }
 
-// refusal returns the error for a header without a representation that the offer has.
-func (o Offer) refusal() error {
-	types := o.Types
-	if o.Watch {
-		types = streams(types)
-	}
+// accepted returns the error that names the media types which the client may accept.
+func accepted(types []string) error {
 	return notAcceptable("only the following media types are accepted: " + strings.Join(types, ", "))
 }
 
@@ -166,7 +168,7 @@ func notAcceptable(message string) *apierrors.StatusError {
 func (o Offer) errors(clauses []clause) string {
 	for _, c := range clauses {
 		for _, kind := range o.Types {
-			if c.covers(kind) && c.streams() && c.plain() {
+			if c.covers(kind) && c.streams(kind) && c.plain() {
 				return kind
 			}
 		}
@@ -193,8 +195,11 @@ func (c clause) covers(kind string) bool {
 	return c.kind == kind || c.kind == "*/*" || c.kind == major+"/*"
 }
 
-// streams reports whether kube-apiserver has the form of streams that the clause wants. There is one.
-func (c clause) streams() bool { return c.params["stream"] == "" || c.params["stream"] == "watch" }
+// streams reports whether kube-apiserver has the form of streams that the clause wants. The only one is "watch", and
+// YAML does not have it.
+func (c clause) streams(kind string) bool {
+	return c.params["stream"] == "" || c.params["stream"] == "watch" && kind != YAML
+}
 
 // plain reports whether the clause wants no conversion.
 func (c clause) plain() bool {

@@ -34,6 +34,7 @@ func TestNegotiate(t *testing.T) {
 	list := Offer{Types: all, Route: true, Kinds: []string{Table}, Streams: true}
 	watch := Offer{Types: all, Route: true, Kinds: []string{Table}, Streams: true, Watch: true}
 	custom := Offer{Types: all, Kinds: []string{Table}, Custom: true}
+	customWatch := Offer{Types: all, Kinds: []string{Table}, Custom: true, Watch: true}
 	document := Offer{Types: all, Route: true, Plain: true}
 	for _, test := range []struct {
 		offer  Offer
@@ -60,8 +61,13 @@ func TestNegotiate(t *testing.T) {
 		{get, Protobuf + table + "v1", Media{Type: JSON, Errors: JSON}, only + three},
 		{get, JSON + ";as=Nothing;g=meta.k8s.io;v=v1," + YAML, Media{Type: YAML, Errors: YAML}, ""},
 		{watch, YAML, Media{Type: JSON, Errors: YAML}, only + streams},
-		{watch, YAML + "," + Protobuf + ";stream=watch", Media{Type: Protobuf, Errors: YAML}, ""},
-		{watch, JSON + ";stream=other", Media{Type: JSON, Errors: JSON}, only + streams},
+		{watch, YAML + "," + Protobuf + ";stream=watch", Media{Type: JSON, Errors: YAML}, only + streams},
+		{watch, YAML + ";stream=watch," + Protobuf, Media{Type: Protobuf, Errors: Protobuf}, ""},
+		{watch, JSON + ";stream=other", Media{Type: JSON, Errors: JSON}, only + three},
+		{watch, JSON + partial + "v9", Media{Type: JSON, Errors: JSON}, only + three},
+		{customWatch, Protobuf, Media{Type: JSON, Errors: Protobuf}, only + three},
+		{customWatch, "application/cbor", Media{Type: JSON, Errors: JSON}, only + three},
+		{customWatch, YAML, Media{Type: JSON, Errors: YAML}, only + streams},
 		{custom, "application/*", Media{Type: JSON, Errors: JSON}, ""},
 		{custom, Protobuf, Media{Type: JSON, Errors: Protobuf}, only + three},
 		{custom, Protobuf + partial + "v1", Media{Type: Protobuf, Errors: JSON, As: "PartialObjectMetadata", Version: "v1"}, ""},

@@ -22,8 +22,11 @@ import (
 const maxBody = 3 << 20
 
 // ReadBody reads the body of a request.
-func ReadBody(r *http.Request) ([]byte, error) {
-	var body bytes.Buffer
+func ReadBody(r *http.Request) ([]byte, error) { return AppendBody(nil, r) }
+
+// AppendBody reads the body of a request into the room behind dst, which is empty.
+func AppendBody(dst []byte, r *http.Request) ([]byte, error) {
+	body := bytes.NewBuffer(dst)
 	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // the buffer of most bodies never grows
 	if _, err := body.ReadFrom(io.LimitReader(r.Body, maxBody+1)); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("read the request: %v", err))

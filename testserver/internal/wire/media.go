@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,19 +47,23 @@ func opened(envelope []byte) (runtime.Unknown, error) {
 	return unknown, nil
 }
 
-// Object encodes one object in the media type of the request.
-func (s Shape) Object(r *store.Record) ([]byte, error) {
+// Object appends one object in the media type of the request.
+func (s Shape) Object(dst []byte, r *store.Record) ([]byte, error) {
 	if err := s.Check(r); err != nil {
-		return nil, err
+		return dst, err
 	}
 	if s.Type == Protobuf {
-		return s.protobuf(r)
+		encoded, err := s.protobuf(r)
+		return append(dst, encoded...), err
 	}
-	encoded := append(s.AppendObject(nil, r), '\n')
+	const kind = 128 // bytes that kind, version and the line break take
+	start := len(dst)
+	dst = append(s.AppendObject(slices.Grow(dst, r.Size()+kind), r), '\n')
 	if s.Type == YAML {
-		return yaml.JSONToYAML(encoded)
+		encoded, err := yaml.JSONToYAML(dst[start:])
+		return append(dst[:start], encoded...), err
 	}
-	return encoded, nil
+	return dst, nil
 }
 
 // EncodeTree encodes an object that is not stored, with kind and apiVersion, its metadata, or its table.

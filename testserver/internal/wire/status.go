@@ -56,11 +56,13 @@ func WriteStatusAs(w http.ResponseWriter, mediaType string, code int, status met
 	}
 }
 
-// Write answers with a body of a media type.
-func Write(w http.ResponseWriter, mediaType string, code int, body []byte) {
+// Write answers with a body of a media type. It reports whether the client is still there. If not, a connection of
+// HTTP/2 may read the body after Write has returned.
+func Write(w http.ResponseWriter, mediaType string, code int, body []byte) (sent bool) {
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // an error means that the client has gone
+	_, err := w.Write(body)
+	return err == nil
 }
 
 // StatusOf returns the Status of an error. An error without one is an internal error.

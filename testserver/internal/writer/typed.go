@@ -22,7 +22,7 @@ import (
 type Submission struct {
 	Write
 	Collection *store.Collection
-	Key        api.Key // the name is empty for a creation
+	Key        api.Key // the name of a creation is that in the path: admission sees it, the object need not have it
 	User       registry.User
 	Verb       string // as in testserver.Request
 	Options    object.Tree
@@ -139,7 +139,7 @@ func (wr *Writer) submitNew(ctx context.Context, s *Submission, tree object.Tree
 	meta := object.Metadata(tree)
 	if err := wr.locked(func() error {
 		name := object.StringAt(meta, "name")
-		return cmp.Or(wr.checkNamespace(d, s.Key.Namespace, name), wr.checkDefinition(d, name))
+		return cmp.Or(wr.checkNamespace(d, s.Key.Namespace, name), wr.checkDefinition(d, cmp.Or(s.Key.Name, name)))
 	}); err != nil {
 		return nil, err
 	}
@@ -400,7 +400,9 @@ func (s *Submission) validate(ctx context.Context, a *extension.Attributes, stor
 			return err
 		}
 		a.Object = tree
-		a.Key.Name = object.StringAt(object.Metadata(tree), "name")
+		if a.Key.Name == "" { // it has the name in the path, if there is one
+			a.Key.Name = object.StringAt(object.Metadata(tree), "name")
+		}
 	}
 	err := s.Admission.Validate(ctx, a)
 	s.Warnings = append(s.Warnings, a.Warnings...)
