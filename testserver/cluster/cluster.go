@@ -76,7 +76,11 @@ func New(o Options) (*Cluster, error) {
 	if installed, err = bootstrap.Install(objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	if err := c.installCRDs(); err != nil {
+	crds, err := o.definitions()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.install(crds); err != nil {
 		return nil, err
 	}
 	return c, nil

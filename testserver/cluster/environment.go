@@ -6,100 +6,199 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-
-	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
 
 // Environment is a Cluster with the fields and methods of envtest.Environment in controller-runtime. It serves on a
-// port of loopback over TLS, so that other processes can use it too. docs/envtest.md compares both.
+// port of loopback over TLS, so that other processes can use it too. As in envtest, requests are authorized by roles
+// and bindings. docs/envtest.md compares both. Its methods must not be called concurrently.
 type Environment struct {
 	// Options are those of the cluster. Their definitions are created besides those of the fields below.
 	Options Options
+	// AlwaysAllow lets every user do everything. Otherwise, Start sets Options.RBAC.
+	AlwaysAllow bool
 
-	// CRDs are created during Start, and those in the files and directories of CRDDirectoryPaths.
+	// CRDs are created during Start, and those in the files and directories of CRDDirectoryPaths. After Start, CRDs are
+	// all definitions that it created.
 	CRDs              []*apiextensionsv1.CustomResourceDefinition
 	CRDDirectoryPaths []string
-	// ErrorIfCRDPathMissing makes a path of CRDDirectoryPaths that does not exist an error.
+	// ErrorIfCRDPathMissing makes a path of a definition that does not exist an error.
 	ErrorIfCRDPathMissing bool
+	// CRDInstallOptions has more definitions.
+	CRDInstallOptions CRDInstallOptions
 
-	// Config is what Start returned. It is nil before.
+	// WebhookInstallOptions has webhook configurations, and says where the test serves webhooks.
+	WebhookInstallOptions WebhookInstallOptions
+	// Scheme says which definitions get a conversion webhook: those of types with the methods Hub, or ConvertTo and
+	// ConvertFrom, which controller-runtime's conversions have. Nil means scheme.Scheme of client-go.
+	Scheme *runtime.Scheme
+
+	// UseExistingCluster lets Start create no cluster. Definitions and webhook configurations are installed in the
+	// cluster of Config, or of the usual kubeconfig if Config is nil. Nil means what the environment variable
+	// USE_EXISTING_CLUSTER says: true, or anything else.
+	UseExistingCluster *bool
+	// BinaryAssetsDirectory has no effect, because the cluster needs no binaries. It is here so that the suites that
+	// kubebuilder generates compile.
+	BinaryAssetsDirectory string
+
+	// Config is what Start returned. It is nil before, unless it names an existing cluster.
 	Config *rest.Config
-	// Cluster is the running cluster. It is nil before Start.
+	// KubeConfig is a kubeconfig with the content of Config, for kubectl and other processes. Start sets it.
+	KubeConfig []byte
+	// Cluster is the running cluster. It is nil before Start, and if the cluster existed before.
 	Cluster *Cluster
 
-	stop  context.CancelFunc
-	ended chan error
+	started, stopped bool
+	// undo has what Stop and a failed Start do, in reverse order.
+	undo []func() error
+}
+
+// CRDInstallOptions are definitions that Start installs.
+type CRDInstallOptions struct {
+	// Paths are files and directories. Subdirectories are not read.
+	Paths []string
+	CRDs  []*apiextensionsv1.CustomResourceDefinition
+	// ErrorIfPathMissing makes a path of a definition that does not exist an error.
+	ErrorIfPathMissing bool
+	// CleanUpAfterUse lets Stop delete the definitions that Start created in an existing cluster, with all objects of
+	// their kinds.
+	CleanUpAfterUse bool
+	// MaxTime is how long Start waits until an existing cluster serves the definitions, and PollInterval how often it
+	// looks. Zero means 10 s and 100 ms.
+	MaxTime, PollInterval time.Duration
 }
 
 var (
 	errStarted    = errors.New("cluster: the environment was already started")
 	errNotStarted = errors.New("cluster: the environment was not started")
+	errStopped    = errors.New("cluster: the environment was stopped")
 )
 
-// Start starts the cluster and returns a configuration for its clients. The clients are not limited: QPS is -1. It
-// fails if the environment was started before, if a definition is wrong, or if no port is free.
+// Start starts the cluster and returns a configuration for its clients. The clients are not limited: QPS is -1, unless
+// Config was set. Start fails if the environment was started before, if a definition or a webhook configuration is
+// wrong, or if a port is not free. It then removes what it has made, or its error says what is left, and Start may be
+// called again.
 func (e *Environment) Start() (*rest.Config, error) {
-	if e.stop != nil {
+	if e.started {
 		return nil, errStarted
 	}
+	before := *e
+	if err := e.start(); err != nil {
+		err = errors.Join(err, e.end())
+		*e = before
+		return nil, err
+	}
+	e.started = true
+	return e.Config, nil
+}
+
+func (e *Environment) start() error {
+	crds, configurations, err := e.manifests()
+	if err != nil {
+		return err
+	}
+	if err := e.WebhookInstallOptions.prepare(); err != nil {
+		return err
+	}
+	e.undo = append(e.undo, e.WebhookInstallOptions.cleanUp)
+	e.redirect(crds, configurations)
+	if e.existing() {
+		err = e.useExisting(crds, configurations)
+	} else {
+		err = e.startCluster(append(crds, configurations...))
+	}
+	if err != nil {
+		return err
+	}
+	e.KubeConfig, err = kubeconfigOf(e.Config)
+	return err
+}
+
+// startCluster starts a cluster with some objects.
+func (e *Environment) startCluster(objects []manifest) error {
 	o := e.Options
-	o.CRDs = append(o.CRDs[:len(o.CRDs):len(o.CRDs)], e.CRDs...)
-	o.CRDDirectoryPaths = append(o.CRDDirectoryPaths[:len(o.CRDDirectoryPaths):len(o.CRDDirectoryPaths)], e.CRDDirectoryPaths...)
-	o.ErrorIfCRDPathMissing = o.ErrorIfCRDPathMissing || e.ErrorIfCRDPathMissing
+	o.CRDs, o.CRDDirectoryPaths = nil, nil // they are among the objects
+	o.RBAC = o.RBAC || !e.AlwaysAllow
 	o.Server.TLS, o.Server.HTTP2 = true, true
 	c, err := New(o)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := c.install(objects); err != nil {
+		return err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("cluster: listen: %w", err)
+		return fmt.Errorf("cluster: listen: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Serve(ctx, l) }()
-	e.Cluster, e.stop, e.ended = c, cancel, ended
+	e.undo = append(e.undo, func() error {
+		cancel()
+		return <-ended
+	})
+	e.Cluster = c
 	e.Config = &rest.Config{
 		Host:            "https://" + l.Addr().String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: c.Server.CA()},
 		BearerToken:     c.token,
 		QPS:             -1,
 	}
-	return e.Config, nil
+	return nil
 }
 
-// Stop ends the cluster and returns after all of its goroutines have ended. A second call does nothing.
+// existing reports whether the environment uses a cluster that exists.
+func (e *Environment) existing() bool {
+	if e.UseExistingCluster != nil {
+		return *e.UseExistingCluster
+	}
+	return strings.EqualFold(os.Getenv("USE_EXISTING_CLUSTER"), "true")
+}
+
+// Stop ends the cluster and returns after all of its goroutines have ended. It deletes the certificate of the webhooks,
+// and removes the webhook configurations from an existing cluster. A second call does nothing.
 func (e *Environment) Stop() error {
-	if e.stop == nil {
+	if !e.started {
 		return errNotStarted
 	}
-	e.stop()
-	if e.ended == nil {
-		return nil
-	}
-	err := <-e.ended
-	e.ended = nil
-	return err
+	e.stopped = true
+	return e.end()
 }
 
-// KubeConfig returns the content of a kubeconfig for kubectl and other processes.
-func (e *Environment) KubeConfig() ([]byte, error) {
-	if e.Config == nil {
-		return nil, errNotStarted
+// end undoes what Start did.
+func (e *Environment) end() error {
+	var errs []error
+	for len(e.undo) > 0 {
+		last := len(e.undo) - 1
+		errs = append(errs, e.undo[last]())
+		e.undo = e.undo[:last]
 	}
-	dir, err := os.MkdirTemp("", "leat")
-	if err != nil {
-		return nil, fmt.Errorf("cluster: write a kubeconfig: %w", err)
+	return errors.Join(errs...)
+}
+
+// manifests returns copies of the objects that Start creates. Definitions come first, because other objects may be of
+// their kinds.
+func (e *Environment) manifests() (crds, configurations []manifest, err error) {
+	all := e.Options
+	all.CRDs = slices.Concat(all.CRDs, e.CRDs, e.CRDInstallOptions.CRDs)
+	all.CRDDirectoryPaths = slices.Concat(all.CRDDirectoryPaths, e.CRDDirectoryPaths, e.CRDInstallOptions.Paths)
+	all.ErrorIfCRDPathMissing = all.ErrorIfCRDPathMissing || e.ErrorIfCRDPathMissing || e.CRDInstallOptions.ErrorIfPathMissing
+	if crds, err = all.definitions(); err != nil {
+		return nil, nil, err
 	}
-	defer os.RemoveAll(dir)
-	path := dir + "/kubeconfig"
-	cfg := apiclient.Config{Host: e.Config.Host, TLS: apiclient.TLS{CAData: e.Config.CAData}, BearerToken: apiclient.NewSecret(e.Config.BearerToken)}
-	if err := kubeconfig.Write(path, cfg, kubeconfig.DefaultNamespace); err != nil {
-		return nil, fmt.Errorf("cluster: write a kubeconfig: %w", err)
+	e.CRDs = nil
+	for i, m := range crds {
+		d := m.object.(*apiextensionsv1.CustomResourceDefinition).DeepCopy()
+		crds[i].object = d
+		e.CRDs = append(e.CRDs, d)
 	}
-	return os.ReadFile(path)
+	configurations, err = e.WebhookInstallOptions.manifests()
+	return crds, configurations, err
 }

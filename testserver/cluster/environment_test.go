@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,12 +38,14 @@ func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mills.yaml"), []byte(millCRD), 0o600))
 	e := &cluster.Environment{CRDDirectoryPaths: []string{dir, filepath.Join(dir, "missing")}}
-	_, err := e.KubeConfig()
-	require.EqualError(t, err, "cluster: the environment was not started")
+	e.CRDInstallOptions.Paths = []string{filepath.Join(dir, "mills.yaml")} // the same definition again
 	require.EqualError(t, e.Stop(), "cluster: the environment was not started")
+	_, err := e.AddUser(cluster.User{Name: "ann"}, nil)
+	require.EqualError(t, err, "cluster: the environment was not started")
 	config, err := e.Start()
 	require.NoError(t, err)
 	require.Same(t, config, e.Config)
+	require.Len(t, e.CRDs, 1)
 	_, err = e.Start()
 	require.EqualError(t, err, "cluster: the environment was already started")
 
@@ -52,15 +55,15 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, established(mills), apiextensionsv1.ConditionTrue)
 
-	text, err := e.KubeConfig()
-	require.NoError(t, err)
-	fromFile, err := clientcmd.RESTConfigFromKubeConfig(text)
+	fromFile, err := clientcmd.RESTConfigFromKubeConfig(e.KubeConfig)
 	require.NoError(t, err)
 	_, err = kubernetes.NewForConfigOrDie(fromFile).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 	require.NoError(t, err)
 
 	require.NoError(t, e.Stop())
 	require.NoError(t, e.Stop())
+	_, err = e.AddUser(cluster.User{Name: "ann"}, nil)
+	require.EqualError(t, err, "cluster: the environment was stopped")
 	_, err = kubernetes.NewForConfigOrDie(rest.CopyConfig(config)).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 	require.ErrorContains(t, err, "connection refused")
 }
@@ -75,18 +78,85 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) (out []apiextens
 	return out
 }
 
+// TestWrongEnvironments checks that each error names its cause, and that a failed Start leaves nothing.
 func TestWrongEnvironments(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "wrong.yaml"), []byte("kind: CustomResourceDefinition\nspec: 7\n"), 0o600))
-	for says, e := range map[string]*cluster.Environment{
-		"no such file or directory":      {CRDDirectoryPaths: []string{"missing"}, ErrorIfCRDPathMissing: true},
-		filepath.Join(dir, "wrong.yaml"): {CRDDirectoryPaths: []string{dir}},
-		"cluster: create the definition x": {CRDs: []*apiextensionsv1.CustomResourceDefinition{
-			{TypeMeta: metav1.TypeMeta{Kind: "CustomResourceDefinition", APIVersion: "apiextensions.k8s.io/v1"}, ObjectMeta: metav1.ObjectMeta{Name: "x"}},
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		return path
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	port := busy.Addr().(*net.TCPAddr).Port
+	hooks := func(paths ...string) *cluster.Environment {
+		return &cluster.Environment{WebhookInstallOptions: cluster.WebhookInstallOptions{Paths: paths}}
+	}
+	mills := file("mills.yaml", millCRD)
+	wrong := file("wrong.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: 7\n")
+	old := file("old.yaml", "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\n")
+	empty := file("empty.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n")
+	text := file("text.yaml", "kind: [\n")
+	oldHook := file("oldhook.yaml", "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingWebhookConfiguration\n")
+	incomplete := file("incomplete.yaml", `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: mills}
+webhooks: [{name: mills.leat.example, clientConfig: {service: {name: a, namespace: b}}, admissionReviewVersions: [v1]}]
+`)
+	for _, tc := range []struct {
+		says string
+		env  *cluster.Environment
+	}{
+		{
+			"cluster: read definitions: stat missing: no such file or directory",
+			&cluster.Environment{CRDDirectoryPaths: []string{"missing"}, ErrorIfCRDPathMissing: true},
+		},
+		{"cluster: read definitions: stat missing: no such file or directory", &cluster.Environment{
+			CRDInstallOptions: cluster.CRDInstallOptions{Paths: []string{"missing"}, ErrorIfPathMissing: true},
 		}},
+		{"cluster: read definitions in " + wrong, &cluster.Environment{CRDDirectoryPaths: []string{wrong}}},
+		{"cluster: read definitions in " + old + ": the apiVersion of a CustomResourceDefinition must be " +
+			`apiextensions.k8s.io/v1, and not "apiextensions.k8s.io/v1beta1"`, &cluster.Environment{CRDDirectoryPaths: []string{old}}},
+		{"cluster: create the CustomResourceDefinition x: ", &cluster.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{
+			{ObjectMeta: metav1.ObjectMeta{Name: "x"}},
+		}}},
+		{
+			"cluster: create the CustomResourceDefinition x of " + empty + ": ",
+			&cluster.Environment{CRDDirectoryPaths: []string{mills, empty}},
+		},
+		{"cluster: read webhook configurations: stat missing: no such file or directory", hooks("missing")},
+		{"cluster: read webhook configurations in " + text, hooks(text)},
+		{"cluster: read webhook configurations in " + oldHook + ": the apiVersion of a MutatingWebhookConfiguration must be ", hooks(oldHook)},
+		{"cluster: " + mills + " has no MutatingWebhookConfiguration and no ValidatingWebhookConfiguration", hooks(mills)},
+		{"cluster: create the ValidatingWebhookConfiguration mills of " + incomplete +
+			`: ValidatingWebhookConfiguration.admissionregistration.k8s.io "mills" is invalid: webhooks[0].sideEffects`, hooks(incomplete)},
+		{
+			fmt.Sprintf("cluster: WebhookInstallOptions.LocalServingPort %d: listen tcp 127.0.0.1:%d: bind: address already in use", port, port),
+			&cluster.Environment{WebhookInstallOptions: cluster.WebhookInstallOptions{LocalServingPort: port}},
+		},
+		{
+			"cluster: WebhookInstallOptions.LocalServingHost nowhere.invalid: ",
+			&cluster.Environment{WebhookInstallOptions: cluster.WebhookInstallOptions{LocalServingHost: "nowhere.invalid"}},
+		},
+		{
+			"cluster: WebhookInstallOptions.LocalServingCertDir needs LocalServingCAData",
+			&cluster.Environment{WebhookInstallOptions: cluster.WebhookInstallOptions{LocalServingCertDir: dir}},
+		},
+		{"cluster: admission: disable", &cluster.Environment{Options: cluster.Options{DisableAdmissionPlugins: []string{"none"}}}},
 	} {
-		_, err := e.Start()
-		require.ErrorContains(t, err, says)
+		before := *tc.env
+		_, err := tc.env.Start()
+		require.ErrorContains(t, err, tc.says)
+		require.NotContains(t, err.Error(), "\n")
+		require.Equal(t, before, *tc.env)
+		require.EqualError(t, tc.env.Stop(), "cluster: the environment was not started")
+		left, err := os.ReadDir(temporary)
+		require.NoError(t, err)
+		require.Empty(t, left, tc.says)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	scheduling "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
+	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/extension"
 )
 
@@ -40,17 +41,26 @@ type Chain struct {
 	options    Options
 	factory    *informers.Factory
 	builtins   *builtins // nil if they are off
-	mutating   []configured
-	validating []apiadmission.ValidationInterface
+	mutating   []mutator
+	validating []validator
 	quota      *quotas // nil if it is off
 	dialer     *dialer
 }
 
-// configured is a plugin that does what objects in the server say.
+// configured is a plugin that does what objects in the server say. It reads the tree of an object.
 type configured interface {
-	apiadmission.MutationInterface
 	// idle reports whether there is no such object.
 	idle() bool
+}
+
+type mutator interface {
+	configured
+	apiadmission.MutationInterface
+}
+
+type validator interface {
+	configured
+	apiadmission.ValidationInterface
 }
 
 var _ extension.Admission = (*Chain)(nil)
@@ -78,9 +88,6 @@ func New(f *informers.Factory, o Options) (*Chain, error) {
 	if c.builtins, err = newBuiltins(f, o, on); err != nil {
 		return nil, err
 	}
-	if c.builtins != nil {
-		c.validating = append(c.validating, c.builtins)
-	}
 	if err := c.addDynamic(on); err != nil {
 		return nil, err
 	}
@@ -88,7 +95,6 @@ func New(f *informers.Factory, o Options) (*Chain, error) {
 		if c.quota, err = newQuotas(f); err != nil {
 			return nil, err
 		}
-		c.validating = append(c.validating, c.quota)
 	}
 	return c, nil
 }
@@ -121,18 +127,33 @@ func (c *Chain) addDynamic(on []string) error {
 
 // Mutate implements extension.Admission.
 func (c *Chain) Mutate(ctx context.Context, a *extension.Attributes) error {
-	r := c.request(a)
-	ctx = warning.WithWarningRecorder(ctx, r)
 	c.factory.Refresh()
-	r.unread = !slices.ContainsFunc(c.mutating, func(p configured) bool { return !p.idle() })
+	unread := !slices.ContainsFunc(c.mutating, func(p mutator) bool { return !p.idle() })
+	if !unread {
+		var err error
+		if a.Object, err = typed.Whole(a.Object); err != nil {
+			return err
+		}
+	}
+	var err error
+	if !unread || c.builtins.concern(a) {
+		r := c.request(a)
+		r.unread = unread
+		err = c.mutate(warning.WithWarningRecorder(ctx, r), r)
+		r.finish()
+	}
+	if err == nil && c.options.Check != nil {
+		err = c.options.Check(ctx, a)
+	}
+	return err
+}
+
+// mutate calls the plugins, a second time if one of them wants to see what later ones changed.
+func (c *Chain) mutate(ctx context.Context, r *request) error {
 	err := c.admit(ctx, r)
 	if err == nil && r.Attributes.GetReinvocationContext().ShouldReinvoke() {
 		r.GetReinvocationContext().SetIsReinvoke()
 		err = c.admit(ctx, r)
-	}
-	r.finish()
-	if err == nil && c.options.Check != nil {
-		err = c.options.Check(ctx, a)
 	}
 	return err
 }
@@ -162,10 +183,24 @@ func (c *Chain) Validate(ctx context.Context, a *extension.Attributes) error {
 	if isSystemClass(a) {
 		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Key.Name, errSystemClass)
 	}
+	active := c.active()
+	if len(active) > 0 {
+		var err error
+		if a.Object, err = typed.Whole(a.Object); err != nil {
+			return err
+		}
+	} else if !c.builtins.concern(a) && c.quota.idle() {
+		return nil
+	}
 	r := c.request(a)
 	ctx = warning.WithWarningRecorder(ctx, r)
 	defer r.finish()
-	for _, plugin := range c.validating {
+	if c.builtins != nil {
+		if err := c.builtins.Validate(ctx, r, r); err != nil {
+			return err
+		}
+	}
+	for _, plugin := range active {
 		if !plugin.Handles(r.GetOperation()) {
 			continue
 		}
@@ -173,7 +208,20 @@ func (c *Chain) Validate(ctx context.Context, a *extension.Attributes) error {
 			return err
 		}
 	}
-	return nil
+	if c.quota == nil || !c.quota.Handles(r.GetOperation()) {
+		return nil
+	}
+	return c.quota.Validate(ctx, r, r)
+}
+
+// active returns the validating plugins that have something to do.
+func (c *Chain) active() (out []validator) {
+	for _, p := range c.validating {
+		if !p.idle() {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 var errSystemClass = errors.New("this is a system priority class and cannot be deleted")

@@ -29,6 +29,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
 	"github.com/leatproject/leat/testserver/cluster/internal/typed"
+	"github.com/leatproject/leat/testserver/internal/extension"
 )
 
 // builtinNames are the plugins that know the types of Kubernetes, in the order of kube-apiserver.
@@ -85,6 +86,11 @@ func newBuiltins(f *informers.Factory, o Options, on []string) (*builtins, error
 	return out, nil
 }
 
+// concern reports whether a plugin looks at a write. b may be nil.
+func (b *builtins) concern(a *extension.Attributes) bool {
+	return b != nil && concerned.Has(a.Resource.GroupResource())
+}
+
 // Handles implements admission.Interface.
 func (b *builtins) Handles(apiadmission.Operation) bool { return true }
 
@@ -98,33 +104,23 @@ func (b *builtins) Admit(ctx context.Context, a apiadmission.Attributes, o apiad
 		_, err := b.admit(ctx, a, o, nil)
 		return err
 	}
-	sent, err := typed.Take(r.write.Values, r.object.GroupVersionKind(), r.object.Object)
+	kind := r.object.GroupVersionKind()
+	sent, err := typed.Take(r.write.Values, kind, r.object.Object)
 	if err != nil {
 		return err
 	}
 	after, err := b.admit(ctx, a, o, sent)
-	if err != nil || after == nil {
-		if r.write.Values != nil {
-			r.write.Values.Sent = sent
-		}
+	switch {
+	case err != nil:
 		return err
+	case after == nil:
+		typed.Leave(r.write.Values, kind, sent)
+		return nil
 	}
-	legacyscheme.Scheme.Default(after)
-	kind, tree := r.object.GroupVersionKind(), r.object.Object
-	if r.unread && r.write.Values != nil && r.GetSubresource() == "" {
-		tree, err = typed.Outline(after, kind, tree) // nobody reads the rest
-	} else {
-		tree, err = typed.Untyped(after, kind, tree)
-	}
-	if err != nil {
-		return err
-	}
-	r.replace(tree, after)
-	return nil
+	return r.become(after)
 }
 
-// admit runs the plugins. It returns nil if they have not changed the object, and otherwise the new one in the version
-// of sent, which is then used up.
+// admit runs the plugins. It returns nil if they have not changed the object, which is sent, and otherwise the new one.
 func (b *builtins) admit(
 	ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces, sent runtime.Object,
 ) (runtime.Object, error) {
@@ -150,7 +146,7 @@ func (b *builtins) admit(
 	if after == nil || !surely && equality.Semantic.DeepEqual(before, after) {
 		return nil, nil
 	}
-	return legacyscheme.Scheme.UnsafeConvertToVersion(after, a.GetKind().GroupVersion())
+	return after, nil
 }
 
 // Validate implements admission.ValidationInterface.
@@ -189,24 +185,19 @@ func storedAttributes(a apiadmission.Attributes) (apiadmission.Attributes, error
 	if v := r.write.Values; v != nil && v.Stored != nil {
 		return typedAttributes(a, v.Stored.(runtime.Object))
 	}
-	obj, err := typed.Versioned(r.object.Object)
+	obj, err := typed.Internal(r.object.Object)
 	if err != nil {
 		return nil, err
 	}
 	return typedAttributes(a, obj)
 }
 
-// typedAttributes returns attributes with objects in internal types. The new one is a conversion of obj with which it
-// shares parts. The warnings and annotations of plugins still go to a.
+// typedAttributes returns attributes with objects in internal types, of which obj is the new one. The warnings and
+// annotations of plugins still go to a.
 func typedAttributes(a apiadmission.Attributes, obj runtime.Object) (apiadmission.Attributes, error) {
 	r := a.(*request)
 	var old runtime.Object
 	var err error
-	if obj != nil {
-		if obj, err = legacyscheme.Scheme.UnsafeConvertToVersion(obj, runtime.InternalGroupVersioner); err != nil {
-			return nil, fmt.Errorf("admission: %w", err)
-		}
-	}
 	if r.write.Old != nil && legacyscheme.Scheme.Recognizes(r.GetOldObject().GetObjectKind().GroupVersionKind()) {
 		if old, err = typed.Internal(r.write.Old); err != nil {
 			return nil, err

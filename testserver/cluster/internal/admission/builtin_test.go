@@ -118,6 +118,7 @@ func TestQuota(t *testing.T) {
 		w.make(configMaps, `{"metadata":{"name":"second"}}`)
 		require.Equal(t, `configmaps "third" is forbidden: exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=2, limited: count/configmaps=2`,
 			w.refused(403, configMaps, `{"metadata":{"name":"third"}}`))
+		require.Equal(t, object.Tree{"pods": "1", "requests.cpu": "500m", "count/configmaps": "2"}, used())
 		_, _, _ = w.send("DELETE", configMaps+"/second", "")
 		_, _, _ = w.send("DELETE", pods+"/a?gracePeriodSeconds=0", "")
 		require.Equal(t, object.Tree{"pods": "0", "requests.cpu": "0", "count/configmaps": "1"}, used())

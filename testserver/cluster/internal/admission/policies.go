@@ -142,6 +142,10 @@ func newValidatingPolicies(f *informers.Factory, by authorizer.Authorizer) *vali
 	return p
 }
 
+func (p *validatingPolicies) idle() bool {
+	return p.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"))
+}
+
 // Validate implements admission.ValidationInterface.
 func (p *validatingPolicies) Validate(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
 	if exempt(a) {
@@ -240,8 +244,7 @@ func newMutatingPolicies(f *informers.Factory, by authorizer.Authorizer) *mutati
 }
 
 func (p *mutatingPolicies) idle() bool {
-	policies, err := p.policies.List(labels.Everything())
-	return err == nil && len(policies) == 0
+	return p.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies"))
 }
 
 // Admit implements admission.MutationInterface.

@@ -88,6 +88,32 @@ func (r *request) replace(tree object.Tree, value any) {
 	}
 }
 
+// become gives the object the content of a value in the internal version. If no plugin reads the object, the value
+// stays as it is for the next step, without defaults as in kube-apiserver.
+func (r *request) become(value runtime.Object) error {
+	kind := r.object.GroupVersionKind()
+	if r.unread && r.write.Values != nil && r.GetSubresource() == "" {
+		tree, err := typed.Outline(value, kind, r.object.Object)
+		if err != nil {
+			return err
+		}
+		r.replace(tree, nil)
+		typed.Leave(r.write.Values, kind, value)
+		return nil
+	}
+	versioned, err := legacyscheme.Scheme.UnsafeConvertToVersion(value, kind.GroupVersion())
+	if err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	legacyscheme.Scheme.Default(versioned)
+	tree, err := typed.Untyped(versioned, kind, r.object.Object)
+	if err != nil {
+		return err
+	}
+	r.replace(tree, versioned)
+	return nil
+}
+
 // A request is also the ObjectInterfaces of its plugins.
 
 // GetObjectCreater implements admission.ObjectInterfaces.

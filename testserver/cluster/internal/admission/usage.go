@@ -35,6 +35,9 @@ func (q *quotas) run(ctx context.Context) error {
 // recount corrects the status of every quota, except in namespaces with reservations. It returns the time after which
 // the next reservation ends, or zero.
 func (q *quotas) recount() time.Duration {
+	if q.idle() {
+		return 0
+	}
 	all, err := q.factory.Core().V1().ResourceQuotas().Lister().List(labels.Everything())
 	if err != nil || len(all) == 0 {
 		return 0

@@ -7,15 +7,16 @@ import (
 	"net/url"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/labels"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
-	admissionregistration "k8s.io/client-go/listers/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
+
+	"github.com/leatproject/leat/testserver/cluster/internal/informers"
 )
 
 const (
@@ -23,32 +24,40 @@ const (
 	webhookValidation = validating.PluginName
 )
 
-func (c *Chain) newMutatingWebhooks() (configured, error) {
+func (c *Chain) newMutatingWebhooks() (mutator, error) {
 	plugin, err := mutating.NewMutatingWebhook(nil)
 	if err != nil {
 		return nil, err
 	}
-	configurations := c.factory.Admissionregistration().V1().MutatingWebhookConfigurations().Lister()
-	return &mutatingWebhooks{plugin, configurations}, c.prepare(plugin.Webhook)
+	return &mutatingWebhooks{plugin, c.factory}, c.prepare(plugin.Webhook)
 }
 
 // mutatingWebhooks call webhooks. The plugin would copy each object, also without a configuration.
 type mutatingWebhooks struct {
 	*mutating.Plugin
-	configurations admissionregistration.MutatingWebhookConfigurationLister
+	factory *informers.Factory
 }
 
 func (m *mutatingWebhooks) idle() bool {
-	all, err := m.configurations.List(labels.Everything())
-	return err == nil && len(all) == 0
+	return m.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations"))
 }
 
-func (c *Chain) newValidatingWebhooks() (*validating.Plugin, error) {
+// validatingWebhooks call webhooks.
+type validatingWebhooks struct {
+	*validating.Plugin
+	factory *informers.Factory
+}
+
+func (v *validatingWebhooks) idle() bool {
+	return v.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"))
+}
+
+func (c *Chain) newValidatingWebhooks() (validator, error) {
 	plugin, err := validating.NewValidatingAdmissionWebhook(nil)
 	if err != nil {
 		return nil, err
 	}
-	return plugin, c.prepare(plugin.Webhook)
+	return &validatingWebhooks{plugin, c.factory}, c.prepare(plugin.Webhook)
 }
 
 // prepare gives a plugin what it needs: namespaces, configurations and connections.

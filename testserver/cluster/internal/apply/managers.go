@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -54,26 +55,22 @@ func (m *managers) Updated(by registry.Manager, live, after object.Tree) (object
 
 // created returns a new object with its owner.
 func (m *managers) created(manager *managedfields.FieldManager, by registry.Manager, empty, after object.Tree) (object.Tree, error) {
-	meta, _ := after["metadata"].(object.Tree)
-	if _, brought := meta["managedFields"]; brought || meta == nil {
-		return updated(manager, by, empty, after)
+	var room [1 << 10]byte // on the stack: most shapes are shorter
+	shape, ok := appendShape(room[:0], by, empty, after)
+	if ok {
+		if entry, known := m.shapes.get(shape); known {
+			out := newDocument(after).Object
+			object.Metadata(out)["managedFields"] = []any{entry}
+			return out, nil
+		}
 	}
-	shape := make([]byte, 0, 1<<10)
-	for _, text := range []string{by.Name, by.Served, by.Subresource} {
-		shape = appendText(shape, text)
-	}
-	shape, ok := appendShape(shape, after, empty, false)
-	if !ok {
-		return updated(manager, by, empty, after)
-	}
-	if entry, known := m.shapes.get(shape); known {
-		out := newDocument(after).Object
-		object.Metadata(out)["managedFields"] = []any{entry}
-		return out, nil
-	}
-	out, err := updated(manager, by, empty, after)
+	after, err := typed.Whole(after)
 	if err != nil {
 		return nil, err
+	}
+	out, err := updated(manager, by, empty, after)
+	if err != nil || !ok {
+		return out, err
 	}
 	if entries := object.SliceAt(object.Metadata(out), "managedFields"); len(entries) == 1 {
 		m.shapes.put(shape, entries[0].(object.Tree))

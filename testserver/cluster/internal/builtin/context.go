@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/leatproject/leat/testserver/cluster/internal/causes"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
@@ -50,7 +51,7 @@ func plainContext(d *registry.Definition) context.Context {
 
 func (s *rules) invalid(obj runtime.Object, errs field.ErrorList) error {
 	kind := s.stored.GroupKind()
-	return apierrors.NewInvalid(kind, metaOf(obj).GetName(), errs)
+	return causes.Order(apierrors.NewInvalid(kind, metaOf(obj).GetName(), errs))
 }
 
 // direct is the strategy of an update by a method in Go, which writes the status with the rest.

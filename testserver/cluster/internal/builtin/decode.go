@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -36,16 +37,15 @@ func (s *rules) Decode(to registry.Target, mediaType string, body []byte) (objec
 		return nil, nil, unsupported(s.MediaTypes())
 	}
 	want := s.kind(to)
+	if info.MediaType == runtime.ContentTypeJSON {
+		if obj, problems, ok := decodeDirectly(want, body); ok {
+			tree, err := s.decoded(to, obj, want)
+			return tree, problems, err
+		}
+	}
 	into, err := legacyscheme.Scheme.New(want)
 	if err != nil {
 		return nil, nil, apierrors.NewInternalError(err)
-	}
-	if info.MediaType == runtime.ContentTypeJSON {
-		if problems, ok := decodeDirectly(want, body, into); ok {
-			tree, err := s.decoded(to, into, want)
-			return tree, problems, err
-		}
-		into, _ = legacyscheme.Scheme.New(want) // as above
 	}
 	obj, got, err := info.StrictSerializer.Decode(body, &want, into)
 	problems, err := strictProblems(obj, err)
@@ -105,11 +105,14 @@ func (s *rules) decoded(to registry.Target, obj runtime.Object, kind schema.Grou
 			return nil, err
 		}
 	}
-	tree, err := untyped(obj, kind)
 	if to.Values != nil {
 		to.Values.Sent = obj
 	}
-	return tree, err
+	if s.keepsMembers(to) {
+		tree, err := typed.Members(obj, kind, nil, false)
+		return tree, unexpected(err)
+	}
+	return untyped(obj, kind)
 }
 
 // complete sets the defaults of a decoded object. The stringData of a Secret, which only clients write, become data.
@@ -130,15 +133,22 @@ func complete(obj runtime.Object) {
 
 // decodeDirectly decodes JSON with the wanted kind and version. It returns false for everything else, which the slower
 // serializer decodes or rejects: that one parses the body twice, first only for the kind.
-func decodeDirectly(want schema.GroupVersionKind, body []byte, into runtime.Object) (problems []string, ok bool) {
-	strict, err := kjson.UnmarshalStrict(body, into)
-	if err != nil || into.GetObjectKind().GroupVersionKind() != want {
-		return nil, false
+func decodeDirectly(want schema.GroupVersionKind, body []byte) (obj runtime.Object, problems []string, ok bool) {
+	if obj, err := legacyscheme.Scheme.New(want); err == nil && typed.Decode(body, obj) {
+		return obj, nil, obj.GetObjectKind().GroupVersionKind() == want
+	}
+	obj, err := legacyscheme.Scheme.New(want)
+	if err != nil {
+		return nil, nil, false
+	}
+	strict, err := kjson.UnmarshalStrict(body, obj)
+	if err != nil || obj.GetObjectKind().GroupVersionKind() != want {
+		return nil, nil, false
 	}
 	for _, e := range strict {
 		problems = append(problems, e.Error())
 	}
-	return problems, true
+	return obj, problems, true
 }
 
 func unsupported(accepted []string) error {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
+	"github.com/leatproject/leat/testserver/cluster/internal/causes"
 	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -23,6 +24,7 @@ type rules struct {
 	resource   *row
 	claims     beginner // may be nil
 	stored     schema.GroupVersionKind
+	spares     *allSpares
 }
 
 // internal is the version of Kubernetes in which the strategies see objects.
@@ -31,7 +33,7 @@ func internal(group string) schema.GroupVersion {
 }
 
 func newRules(d *registry.Definition, r *row) registry.Schema {
-	s := &rules{definition: d, resource: r, stored: d.GroupVersionKind()}
+	s := &rules{definition: d, resource: r, stored: d.GroupVersionKind(), spares: &allSpares{}}
 	if r.alias.Resource != "" {
 		s.stored = schema.GroupVersionKind{Group: r.alias.Group, Version: "v1", Kind: r.kind}
 	}
@@ -82,11 +84,7 @@ func (s *rules) kind(to registry.Target) schema.GroupVersionKind {
 // Create implements registry.Schema. With a subresource it validates the body of an action.
 func (s *rules) Create(op registry.Operation, tree object.Tree) (object.Tree, []string, error) {
 	gvk := s.kind(op.Target)
-	sent, err := s.take(op.Values, gvk, tree)
-	if err != nil {
-		return nil, nil, err
-	}
-	obj, err := convert(sent, internal(gvk.Group))
+	obj, err := s.take(op.Values, gvk, tree)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +100,7 @@ func (s *rules) Create(op registry.Operation, tree object.Tree) (object.Tree, []
 	status := statusOf(op, obj)
 	s.resource.strategy.PrepareForCreate(x, obj)
 	status.restore(obj)
-	if errs := rest.ValidateCreate(x, obj, s.resource.strategy); len(errs) > 0 {
+	if errs := s.validateNew(x, op, obj); len(errs) > 0 {
 		return nil, nil, s.invalid(obj, errs)
 	}
 	x.warn(s.resource.strategy.WarningsOnCreate(x, obj))
@@ -124,11 +122,7 @@ func (s *rules) Update(op registry.Operation, before, tree object.Tree) (object.
 	if err != nil {
 		return nil, nil, err
 	}
-	sent, err := s.take(op.Values, s.definition.In(op.Served).GroupVersionKind(), tree)
-	if err != nil {
-		return nil, nil, err
-	}
-	obj, err := convert(sent, internal(s.definition.Group))
+	obj, err := s.take(op.Values, s.definition.In(op.Served).GroupVersionKind(), tree)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,7 +140,7 @@ func (s *rules) Update(op registry.Operation, before, tree object.Tree) (object.
 		strategy = direct{strategy, statusOf(op, obj)}
 	}
 	if err := rest.BeforeUpdate(strategy, x, obj, old); err != nil {
-		return nil, nil, err
+		return nil, nil, causes.Order(err)
 	}
 	stored, err := s.store(op, obj, tree)
 	return stored, x.warnings, err
@@ -196,11 +190,7 @@ func (s *rules) Convert(served string, stored object.Tree) (object.Tree, error) 
 
 // load converts a stored object into the internal version, without the contents of managedFields.
 func (s *rules) load(stored object.Tree) (runtime.Object, error) {
-	obj, err := s.take(nil, s.stored, stored)
-	if err != nil {
-		return nil, err
-	}
-	return convert(obj, internal(s.stored.Group))
+	return s.take(nil, s.stored, stored)
 }
 
 // store converts an object into the stored version. The result has no kind and no apiVersion. It has what
@@ -212,41 +202,27 @@ func (s *rules) store(op registry.Operation, obj runtime.Object, from object.Tre
 		return nil, err
 	}
 	legacyscheme.Scheme.Default(versioned)
-	tree, err := typed.Untyped(versioned, schema.GroupVersionKind{}, from)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	changed := !s.resource.raw && withoutEmptyLists(tree)
 	if op.Values != nil {
-		op.Values.Stored = nil
-		if !changed {
-			op.Values.Stored = versioned
-		}
+		op.Values.Stored = obj
 	}
-	return tree, nil
+	if s.keepsMembers(op.Target) {
+		tree, err := typed.Members(versioned, schema.GroupVersionKind{}, from, true)
+		return tree, unexpected(err)
+	}
+	tree, err := typed.Untyped(versioned, schema.GroupVersionKind{}, from)
+	if err == nil && !s.resource.raw {
+		typed.WithoutEmptyLists(tree)
+	}
+	return tree, unexpected(err)
 }
 
-// withoutEmptyLists replaces empty lists by null. It reports whether there was one.
-func withoutEmptyLists(value any) (changed bool) {
-	switch v := value.(type) {
-	case object.Tree:
-		for name, member := range v {
-			if list, ok := member.([]any); ok && len(list) == 0 {
-				v[name] = nil
-				changed = true
-				continue
-			}
-			changed = withoutEmptyLists(member) || changed
-		}
-	case []any:
-		for _, item := range v {
-			changed = withoutEmptyLists(item) || changed
-		}
-	}
-	return changed
+// keepsMembers reports whether the trees of a new object have Members. Those with JSON of any form, those in another
+// version than the stored one, and those that hold something do not.
+func (s *rules) keepsMembers(to registry.Target) bool {
+	return to.Values != nil && to.Values.Members && to.Subresource == "" && s.kind(to) == s.stored && !s.resource.raw && s.claims == nil
 }
 
-// take returns the Go value of a tree, which has its defaults, in the type of a version.
+// take returns the value of a tree, which has its defaults and comes in the given version, in the internal version.
 func (s *rules) take(v *registry.Values, gvk schema.GroupVersionKind, tree object.Tree) (runtime.Object, error) {
 	obj, err := typed.Take(v, gvk, tree)
 	if err != nil {
@@ -259,10 +235,15 @@ func (s *rules) take(v *registry.Values, gvk schema.GroupVersionKind, tree objec
 func untyped(obj runtime.Object, gvk schema.GroupVersionKind) (object.Tree, error) {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	tree, err := typed.TreeOf(obj)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+	return tree, unexpected(err)
+}
+
+// unexpected returns the answer to an error that only a wrong Go type can have.
+func unexpected(err error) error {
+	if err == nil {
+		return nil
 	}
-	return tree, nil
+	return apierrors.NewInternalError(err)
 }
 
 func convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {

@@ -132,6 +132,9 @@ func setFamilies(svc, old *core.Service) field.ErrorList {
 			errs = append(errs, field.Invalid(specPath.Child("clusterIPs").Index(i), spec.ClusterIPs, "IPv6 is not configured on this cluster"))
 		}
 	}
+	if p := spec.IPFamilyPolicy; p != nil && *p == core.IPFamilyPolicyRequireDualStack && !open {
+		errs = append(errs, field.Invalid(specPath.Child("ipFamilyPolicy"), p, "this cluster is not configured for dual-stack services"))
+	}
 	for i, family := range spec.IPFamilies {
 		if family == core.IPv6Protocol && !open {
 			errs = append(errs, field.Invalid(specPath.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
@@ -143,9 +146,6 @@ func setFamilies(svc, old *core.Service) field.ErrorList {
 	}
 	if spec.IPFamilyPolicy == nil {
 		spec.IPFamilyPolicy = &policy
-	} else if *spec.IPFamilyPolicy == core.IPFamilyPolicyRequireDualStack && !open {
-		errs = append(errs, field.Invalid(specPath.Child("ipFamilyPolicy"), spec.IPFamilyPolicy,
-			"this cluster is not configured for dual-stack services"))
 	}
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = []core.IPFamily{core.IPv4Protocol}

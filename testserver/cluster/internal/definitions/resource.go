@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
+	"github.com/leatproject/leat/testserver/cluster/internal/causes"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -106,7 +107,7 @@ func (definitionSchema) Create(op registry.Operation, tree object.Tree) (object.
 	}
 	ctx, warnings := definitionContext()
 	if err := rest.BeforeCreate(customresourcedefinition.NewStrategy(definitionCodec.scheme), ctx, crd); err != nil {
-		return nil, nil, err
+		return nil, nil, causes.Order(err)
 	}
 	stored, err := external(crd)
 	return stored, *warnings, err
@@ -128,7 +129,7 @@ func (definitionSchema) Update(op registry.Operation, before, tree object.Tree) 
 	}
 	ctx, warnings := definitionContext()
 	if err := rest.BeforeUpdate(strategy, ctx, crd, old); err != nil {
-		return nil, nil, err
+		return nil, nil, causes.Order(err)
 	}
 	stored, err := external(crd)
 	return stored, *warnings, err

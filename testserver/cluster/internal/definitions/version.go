@@ -142,23 +142,45 @@ func (o orderedStatus) ValidateUpdate(ctx context.Context, obj, old runtime.Obje
 	return ordered(o.RESTUpdateStrategy.ValidateUpdate(ctx, obj, old))
 }
 
-// ordered sorts errors by field. The errors of scale paths, which begin with a point, come after the others, and errors
-// without a field come last.
+// ordered sorts errors. Those of the metadata come first. They keep their order, except those of labels and
+// annotations, which are maps. The others are sorted by field: the errors of scale paths, which begin with a point,
+// come after the others, and errors without a field come last.
 func ordered(errs field.ErrorList) field.ErrorList {
-	class := func(e *field.Error) int {
-		switch {
-		case e.Field == "<nil>":
-			return 2
-		case strings.HasPrefix(e.Field, "."):
-			return 1
-		}
-		return 0
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Compare(class(a), class(b)) })
+	rest := slices.IndexFunc(errs, func(e *field.Error) bool { return class(e) > 0 })
+	if rest < 0 {
+		rest = len(errs)
 	}
-	slices.SortStableFunc(errs, func(a, b *field.Error) int {
-		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Type, b.Type),
-			cmp.Compare(a.ErrorBody(), b.ErrorBody()))
+	for from := 0; from < rest; {
+		to := from + 1
+		for to < rest && errs[to].Field == errs[from].Field {
+			to++
+		}
+		if f := errs[from].Field; f == "metadata.labels" || f == "metadata.annotations" {
+			slices.SortStableFunc(errs[from:to], byContent)
+		}
+		from = to
+	}
+	slices.SortStableFunc(errs[rest:], func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.Field, b.Field), byContent(a, b))
 	})
 	return errs
+}
+
+func class(e *field.Error) int {
+	switch {
+	case strings.HasPrefix(e.Field, "metadata."):
+		return 0
+	case e.Field == "<nil>":
+		return 3
+	case strings.HasPrefix(e.Field, "."):
+		return 2
+	}
+	return 1
+}
+
+func byContent(a, b *field.Error) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ErrorBody(), b.ErrorBody()))
 }
 
 func (v *version) hasStatus() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,6 +26,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/workqueue"
 )
 
 // deletionLimit is the time within which an evicted pod should be deleted.
@@ -72,6 +74,10 @@ type Budgets struct {
 	inNamespace *cache.Index[*policyv1.PodDisruptionBudget, string]
 	pods        *cache.Index[*pod, string]
 	controller  *controller.Controller[api.Key]
+
+	wanted func() // starts the cache of pods
+	synced <-chan struct{}
+	follow chan struct{} // closed by wanted
 }
 
 // New returns a controller of the budgets that a client reaches.
@@ -86,28 +92,50 @@ func New(client *apiclient.Client, o Options) *Budgets {
 	b.pods = informer.AddIndex(b.podCache, cache.ByNamespace[*pod])
 	b.controller = controller.New("disruption", controller.Func[api.Key](b.reconcile), o.Controller)
 	b.controller.Watch(controller.For(b.budgetCache))
-	b.controller.Watch(controller.Map(b.podCache, b.of))
+	b.follow = make(chan struct{})
+	b.wanted = sync.OnceFunc(func() { close(b.follow) })
 	return b
 }
 
 // Run works until ctx ends. It returns after its goroutines have ended. It runs once.
 func (b *Budgets) Run(ctx context.Context) error {
+	registration, err := b.podCache.Subscribe(b.podChanged, informer.HandlerOptions{Name: "disruption"})
+	if err != nil {
+		return fmt.Errorf("disruption: %w", err)
+	}
+	b.synced = registration.Synced()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{b.budgetCache.Run, b.podCache.Run, b.controller.Run} {
+	for _, run := range []func(context.Context) error{b.budgetCache.Run, b.followPods, b.controller.Run} {
 		group.Go(func() error { return run(ctx) })
 	}
 	return group.Wait()
 }
 
-// of returns the budgets of a pod.
-func (b *Budgets) of(p *pod) []api.Key {
-	var out []api.Key
+// followPods runs the cache of pods as soon as there is a budget. A cluster without budgets then pays nothing for the
+// changes of its pods. The first budget waits for a list.
+func (b *Budgets) followPods(ctx context.Context) error {
+	select {
+	case <-b.follow:
+		return b.podCache.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// podChanged adds the budgets of a pod.
+func (b *Budgets) podChanged(n api.Change[*pod]) {
+	b.add(n.Object)
+	if n.Type == api.Updated {
+		b.add(n.Old)
+	}
+}
+
+func (b *Budgets) add(p *pod) {
 	for _, budget := range b.inNamespace.ByIndex(p.Namespace) {
 		if selects(budget, p) {
-			out = append(out, api.KeyOf(budget))
+			b.controller.Add(api.KeyOf(budget), workqueue.Item{})
 		}
 	}
-	return out
 }
 
 // selects reports whether a budget covers a pod. A budget without a selector, or with an invalid one, covers none.
@@ -121,6 +149,12 @@ func (b *Budgets) reconcile(ctx context.Context, key api.Key) (controller.Result
 	budget, found := b.budgetCache.Cache().Get(key)
 	if !found {
 		return controller.Result{}, nil
+	}
+	b.wanted()
+	select {
+	case <-b.synced:
+	case <-ctx.Done():
+		return controller.Result{}, context.Cause(ctx)
 	}
 	var pods []*pod
 	for _, p := range b.pods.ByIndex(key.Namespace) {

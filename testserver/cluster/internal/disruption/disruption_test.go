@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/leatproject/leat/api"
@@ -149,5 +150,24 @@ func TestForgottenEviction(t *testing.T) {
 		require.Equal(t, [4]int32{1, 2, 1, 3}, numbers(k))
 		k.Pass(1)
 		require.Equal(t, [4]int32{2, 3, 1, 3}, numbers(k))
+	})
+}
+
+func TestPodsAreFollowedFromTheFirstBudgetOn(t *testing.T) {
+	inWorld(t, func(k *testkit.Kit) {
+		run(k, 2)
+		k.Pass(time.Minute)
+		require.Zero(t, k.Requests("list", "pods")+k.Requests("watch", "pods"))
+		budget(k, atLeast(intstr.FromInt32(1)))
+		require.Equal(t, [4]int32{1, 2, 1, 2}, numbers(k))
+		require.Equal(t, 1, k.Requests("watch", "pods"))
+		require.NoError(t, k.Server.Delete(pods, api.Key{Namespace: "default", Name: "p0"}))
+		k.Idle()
+		require.Equal(t, [4]int32{0, 1, 1, 1}, numbers(k))
+		other, err := k.Server.Edit(pods, api.Key{Namespace: "default", Name: "p1"}, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
+		require.NoError(t, err)
+		require.Empty(t, other.GetLabels())
+		k.Idle()
+		require.Equal(t, [4]int32{0, 0, 1, 0}, numbers(k), "a pod that no longer matches")
 	})
 }

@@ -65,6 +65,9 @@ func (i *informer) refresh() {
 		return
 	}
 	d, view, _ := i.objects.view()
+	if (d == nil || view.Len() == 0) && len(i.seen) == 0 {
+		return
+	}
 	now := map[string]*store.Record{}
 	if d != nil {
 		for r := range view.All() {

@@ -114,3 +114,16 @@ func TestRefreshCallsHandlers(t *testing.T) {
 	factory.Refresh()
 	require.Equal(t, []string{"add 1", "update 1 2", "delete 2"}, seen)
 }
+
+func TestEmpty(t *testing.T) {
+	resource := configMaps.GroupVersionResource()
+	require.True(t, informers.New().Empty(resource), "without a server")
+	server, factory := newServer()
+	require.True(t, factory.Empty(resource))
+	require.True(t, factory.Empty(schema.GroupVersionResource{Resource: "unknown"}))
+	_, err := server.Create(configMaps, configMap("default", "a", "1"))
+	require.NoError(t, err)
+	require.False(t, factory.Empty(resource))
+	require.NoError(t, server.Delete(configMaps, api.Key{Namespace: "default", Name: "a"}))
+	require.True(t, factory.Empty(resource))
+}

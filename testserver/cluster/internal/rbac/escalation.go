@@ -75,7 +75,11 @@ func (p *Policy) CheckEscalation(ctx context.Context, a *extension.Attributes) e
 	if check == nil {
 		return nil
 	}
-	obj, err := typed.Internal(a.Object)
+	sent, err := typed.Whole(a.Object)
+	if err != nil {
+		return fmt.Errorf("rbac: %w", err)
+	}
+	obj, err := typed.Internal(sent)
 	if err != nil {
 		return fmt.Errorf("rbac: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -76,7 +77,7 @@ func TestMetadataAreThoseOfApimachinery(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, *want, got.(*corev1.ConfigMap).ObjectMeta)
+		require.Equal(t, *want, got.(*core.ConfigMap).ObjectMeta)
 	}
 	require.NotZero(t, wrong)
 }

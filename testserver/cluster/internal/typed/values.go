@@ -13,12 +13,45 @@ import (
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
-// Take returns the Go value of a tree for the rules of Kubernetes. That is the value that an earlier step of the write
-// left in v, with the metadata of the tree, or else a conversion of the tree. The caller owns the value. v may be nil.
+// hub is a value in the internal version of Kubernetes, which a step of a write left for the next one.
+type hub struct {
+	kind  schema.GroupVersionKind // of the tree
+	value runtime.Object
+}
+
+// Leave leaves the value of a tree, in the internal version, for the next step of a write. v may be nil.
+func Leave(v *registry.Values, kind schema.GroupVersionKind, value runtime.Object) {
+	if v != nil {
+		v.Sent = hub{kind, value}
+	}
+}
+
+// Take returns the value of a tree in the internal version, for the rules of Kubernetes. That is the value that an
+// earlier step of the write left in v, with the metadata of the tree, or else a conversion of the tree. The caller owns
+// the value. v may be nil.
 //
 // The entries of managedFields have no fieldsV1 in the value: no rule reads these sets, and they are a large part of an
 // object. Untyped puts them back.
 func Take(v *registry.Values, kind schema.GroupVersionKind, tree object.Tree) (runtime.Object, error) {
+	if v != nil {
+		if left, ok := v.Sent.(hub); ok && left.kind == kind && setMetadata(left.value, object.MapAt(tree, "metadata")) {
+			v.Sent = nil
+			return left.value, nil
+		}
+	}
+	versioned, err := take(v, kind, tree)
+	if err != nil {
+		return nil, err
+	}
+	out, err := legacyscheme.Scheme.UnsafeConvertToVersion(versioned, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, fmt.Errorf("typed: %w", err)
+	}
+	return out, nil
+}
+
+// take is Take in the version of the tree.
+func take(v *registry.Values, kind schema.GroupVersionKind, tree object.Tree) (runtime.Object, error) {
 	meta := object.MapAt(tree, "metadata")
 	if v != nil {
 		sent, ok := v.Sent.(runtime.Object)
@@ -76,8 +109,8 @@ func setMetadata(value runtime.Object, meta object.Tree) bool {
 	return readMetadata(meta, into)
 }
 
-// Untyped returns the tree of a value that comes from Take for a tree. It sets the kind of the value, too. The rules of
-// Kubernetes may change everything except the entries of managedFields.
+// Untyped returns the tree of a value that comes from Take for a tree, in a version. It sets the kind of the value. The
+// rules of Kubernetes may change everything except the entries of managedFields.
 func Untyped(value runtime.Object, kind schema.GroupVersionKind, from object.Tree) (object.Tree, error) {
 	value.GetObjectKind().SetGroupVersionKind(kind)
 	tree, err := TreeOf(value)
@@ -88,9 +121,8 @@ func Untyped(value runtime.Object, kind schema.GroupVersionKind, from object.Tre
 	return tree, nil
 }
 
-// Outline is Untyped for callers that pass the value on: the tree has only the kind, the version and the metadata.
+// Outline is Untyped for callers that leave the value: the tree has only the kind, the version and the metadata.
 func Outline(value runtime.Object, kind schema.GroupVersionKind, from object.Tree) (object.Tree, error) {
-	value.GetObjectKind().SetGroupVersionKind(kind)
 	of, ok := value.(metav1.ObjectMetaAccessor)
 	if !ok {
 		return nil, fmt.Errorf("typed: %T has no metadata", value)

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -22,49 +24,72 @@ func pod(t *testing.T) object.Tree {
 }
 
 func TestAValueIsTakenOnceWithTheMetadataOfItsTree(t *testing.T) {
-	sent := &corev1.Pod{}
-	sent.SetGroupVersionKind(podKind)
-	sent.Name, sent.Annotations, sent.Spec.NodeName = "old", map[string]string{"old": ""}, "from the value"
-	v := &registry.Values{Sent: sent}
-	first, err := typed.Take(v, podKind, pod(t))
-	require.NoError(t, err)
-	require.Same(t, sent, first)
-	require.Nil(t, v.Sent)
-	require.Equal(t, "from the value", sent.Spec.NodeName)
-	require.Equal(t, "new", sent.Name)
-	require.Equal(t, map[string]string{"a": "b"}, sent.Labels)
-	require.Nil(t, sent.Annotations)
-	require.Equal(t, "m", sent.ManagedFields[0].Manager)
-	second, err := typed.Take(v, podKind, pod(t))
-	require.NoError(t, err)
-	require.NotSame(t, sent, second)
-	require.Empty(t, second.(*corev1.Pod).Spec.NodeName)
+	for _, left := range []bool{false, true} {
+		v := &registry.Values{}
+		sent := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "from the value"}}
+		sent.SetGroupVersionKind(podKind)
+		sent.Name, sent.Annotations = "old", map[string]string{"old": ""}
+		v.Sent = sent
+		if left {
+			internal := &core.Pod{Spec: core.PodSpec{NodeName: "from the value"}}
+			internal.Name, internal.Annotations = "old", map[string]string{"old": ""}
+			typed.Leave(v, podKind, internal)
+		}
+		first, err := typed.Take(v, podKind, pod(t))
+		require.NoError(t, err)
+		require.Nil(t, v.Sent)
+		got := first.(*core.Pod)
+		require.Equal(t, "from the value", got.Spec.NodeName)
+		require.Equal(t, "new", got.Name)
+		require.Equal(t, map[string]string{"a": "b"}, got.Labels)
+		require.Nil(t, got.Annotations)
+		require.Equal(t, "m", got.ManagedFields[0].Manager)
+		second, err := typed.Take(v, podKind, pod(t))
+		require.NoError(t, err)
+		require.NotSame(t, first, second)
+		require.Empty(t, second.(*core.Pod).Spec.NodeName)
+	}
+	typed.Leave(nil, podKind, &core.Pod{}) // without effect
 }
 
 func TestAValueOfAnotherKindIsNotTaken(t *testing.T) {
 	v := &registry.Values{Sent: &corev1.Binding{}}
 	got, err := typed.Take(v, podKind, pod(t))
 	require.NoError(t, err)
-	require.Equal(t, "c", got.(*corev1.Pod).Spec.Containers[0].Name)
+	require.Equal(t, "c", got.(*core.Pod).Spec.Containers[0].Name)
+	require.Nil(t, v.Sent)
+
+	typed.Leave(v, corev1.SchemeGroupVersion.WithKind("Binding"), &core.Binding{})
+	got, err = typed.Take(v, podKind, pod(t))
+	require.NoError(t, err)
+	require.Equal(t, "c", got.(*core.Pod).Spec.Containers[0].Name)
 	require.Nil(t, v.Sent)
 }
 
 func TestUntypedPutsTheSetsOfFieldsBack(t *testing.T) {
 	tree := pod(t)
-	value, err := typed.Take(nil, podKind, tree)
-	require.NoError(t, err)
-	require.Nil(t, value.(*corev1.Pod).ManagedFields[0].FieldsV1)
+	value := versioned(t, tree)
+	require.Nil(t, value.ManagedFields[0].FieldsV1)
 	require.Equal(t, pod(t), tree, "Take does not change its tree")
-	value.(*corev1.Pod).Spec.NodeName = "n"
+	value.Spec.NodeName = "n"
 	got, err := typed.Untyped(value, podKind, tree)
 	require.NoError(t, err)
 	require.Equal(t, object.Metadata(pod(t))["managedFields"], object.Metadata(got)["managedFields"])
 	require.Equal(t, "n", object.TextAt(got, "spec", "nodeName"))
 
-	value.(*corev1.Pod).ManagedFields = nil
+	value.ManagedFields = nil
 	got, err = typed.Untyped(value, podKind, tree)
 	require.NoError(t, err)
 	require.NotContains(t, object.Metadata(got), "managedFields")
+}
+
+// versioned returns what Take returns for a tree, in the version of the tree.
+func versioned(t *testing.T, tree object.Tree) *corev1.Pod {
+	value, err := typed.Take(nil, podKind, tree)
+	require.NoError(t, err)
+	out, err := legacyscheme.Scheme.ConvertToVersion(value, corev1.SchemeGroupVersion)
+	require.NoError(t, err)
+	return out.(*corev1.Pod)
 }
 
 func TestATreeWithAWrongTypeIsAnError(t *testing.T) {

@@ -1,0 +1,2 @@
+// Package after is the suite of package before, with the typed test server instead of envtest.
+package after
