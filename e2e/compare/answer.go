@@ -23,6 +23,9 @@ var comparedHeaders = []string{
 	"Www-Authenticate", "X-Content-Type-Options",
 }
 
+// indented is compared like a header: whether JSON has line breaks.
+const indented = "indented"
+
 // Answer is the answer to a step: to a request, or of a command.
 type Answer struct {
 	Command bool
@@ -60,6 +63,9 @@ func readAnswer(r *http.Response, content []byte, watch bool) *Answer {
 		a.Value, err = fromProtobuf(content)
 	case strings.HasSuffix(kind, "json"):
 		a.Value, err = readJSON(content, stream)
+		if bytes.HasPrefix(content, []byte("{\n")) {
+			a.Header[indented] = "yes"
+		}
 	case kind == "application/yaml":
 		a.Value, err = readYAML(content)
 	case !utf8.Valid(content):

@@ -33,8 +33,8 @@ const (
 // areas are the files of testdata in the order in which they run. Discovery runs first, because other areas define
 // resources.
 var areas = []string{
-	"discovery", "verbs", "lists", "watches", "negotiation", "builtins", "patches", "tables", "deletion", "identity", "input",
-	"kubectl", "definitions",
+	"discovery", "verbs", "lists", "watches", "negotiation", "builtins", "patches", "tables", "deletion", "identity", "admission",
+	"input", "kubectl", "definitions",
 }
 
 // parallel is the number of scenarios of an area that run at once. Most of them wait for a watch.

@@ -29,7 +29,7 @@ func Compare(have, want *Answer) []Difference {
 		return []Difference{{aspect, fmt.Sprintf("%s\n  have %s\n  want %s", aspect, have.brief(), want.brief())}}
 	}
 	var found []Difference
-	for _, name := range comparedHeaders {
+	for _, name := range append(slices.Clone(comparedHeaders), indented) {
 		if h, w := have.Header[name], want.Header[name]; h != w {
 			found = append(found, Difference{name, fmt.Sprintf("%s: have %q, want %q", name, h, w)})
 		}
