@@ -2,8 +2,10 @@
 
 GO ?= go
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-MODULES = . adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance e2e/servers tools
-PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
+# The modules below the root with packages, and all modules.
+NESTED = adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance tools
+MODULES = . $(NESTED) e2e/servers
+PLATFORMS = linux/arm,linux/arm64,darwin/arm64,windows/amd64
 
 # How long make fuzz stays with each target, and of which packages.
 FUZZTIME ?= 1m
@@ -27,8 +29,8 @@ demo: ## an API server, a controller and the whole pipeline between them, in one
 
 # Nothing in archtest is concurrent, and the race detector makes it eight times as slow.
 test: ## every test of the root module, with the race detector, and codec without unsafe
-	$(GO) test -race $$($(GO) list ./... | grep -v /internal/archtest)
 	$(GO) test ./internal/archtest
+	$(GO) test -race $$($(GO) list ./... | grep -v /internal/archtest)
 	$(GO) test -C packed/zstd -race ./...
 	$(GO) test -C adapter/clientgo -race ./...
 	$(GO) test -C adapter/otel -race ./...
@@ -82,11 +84,13 @@ test-bench: ## the tests of the bench itself, and of where leat meets client-go
 bench-real: $(SERVERS) ## the same against a real etcd and kube-apiserver; adds its rows to docs/benchmarks.md
 	$(GO) -C bench run ./cmd/bench -real ../e2e/bin -docs ../docs
 
+# These builds use neither -trimpath nor CGO_ENABLED=0, and e2e/servers requires the same versions of libraries as
+# testserver/cluster. So most packages of Kubernetes are compiled once for both.
 servers: $(SERVERS) ## build etcd, kube-apiserver, kube-controller-manager and kubectl into e2e/bin
 
 e2e/bin/etcd: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building etcd (half a minute with a cold cache)"
-	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w' -o ../bin/etcd go.etcd.io/etcd/server/v3
+	@$(GO) build -C e2e/servers -ldflags='-s -w' -o ../bin/etcd go.etcd.io/etcd/server/v3
 	@touch $@
 
 # The server compares its own version with those that feature gates and stored data name, so it has to be told.
@@ -94,22 +98,22 @@ VERSION_FLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
 
 e2e/bin/kube-apiserver: e2e/servers/go.mod e2e/servers/go.sum
-	@echo "building kube-apiserver $(KUBERNETES) (four to six minutes with a cold cache)"
-	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-apiserver \
+	@echo "building kube-apiserver $(KUBERNETES) (four to six minutes with a cold cache, less after make test-cluster)"
+	@$(GO) build -C e2e/servers -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-apiserver \
 		k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
 
 # It shares most packages with kube-apiserver, which is built first.
 e2e/bin/kube-controller-manager: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building kube-controller-manager $(KUBERNETES) (two minutes with a cold cache)"
-	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-controller-manager \
+	@$(GO) build -C e2e/servers -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-controller-manager \
 		k8s.io/kubernetes/cmd/kube-controller-manager
 	@touch $@
 
 # Not a server, but a client that knows nothing of leat, and so a witness.
 e2e/bin/kubectl: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building kubectl $(KUBERNETES) (a minute with a cold cache)"
-	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kubectl \
+	@$(GO) build -C e2e/servers -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kubectl \
 		k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
@@ -129,26 +133,25 @@ lint-tidy:
 
 lint-vet:
 	@echo "go vet"; $(GO) vet ./...
-	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance; do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
-	@set -e; for platform in $(PLATFORMS); do \
-		echo "go vet for $$platform"; \
-		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || \
-			{ echo "go vet fails for $$platform" >&2; exit 1; }; \
-	done
+	@set -e; for module in $(NESTED); do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
+	@$(GO) build -C tools -o bin/ ./platformvet && tools/bin/platformvet $(PLATFORMS) ./...
 
 lint-static:
 	@echo "staticcheck"; $(TOOL) staticcheck ./...
-	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance; do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
+	@set -e; for module in $(NESTED); do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
 
 vuln: ## known vulnerabilities that the code can reach (govulncheck; asks vuln.go.dev)
 	$(TOOL) govulncheck ./...
 
+fuzz: FUZZBUILD = -fuzz=Fuzz
 fuzz: FUZZCACHE = $$($(GO) env GOCACHE)/fuzz/$$package
 fuzz: ## every fuzz target for FUZZTIME each (make fuzz FUZZTIME=10s)
 	@$(FUZZ)
 
-# By count and from the seeds alone, so that it takes as long each time.
+# By count and from the seeds alone, so that it takes as long each time. Without coverage, because so few inputs gain
+# little from it, and with a cold cache all dependencies would be compiled once more for it.
 fuzz-quick: FUZZTIME = 2000x
+fuzz-quick: FUZZBUILD =
 fuzz-quick: FUZZCACHE = $$scratch/cache
 fuzz-quick: ## the same with 2,000 inputs each, in less than a minute
 	@$(FUZZ)
@@ -159,7 +162,7 @@ set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 for found in $$($(GO) list -f '{{.ImportPath}}={{.Dir}}' $(FUZZPACKAGES)); do \
 	package=$${found%%=*}; folder=$${found#*=}; \
 	grep -qs '^func Fuzz.*\*testing\.F' $$folder/*_test.go || continue; \
-	$(GO) test -c -fuzz=Fuzz -o $$scratch/test $$package; \
+	$(GO) test -c $(FUZZBUILD) -o $$scratch/test $$package; \
 	for target in $$($$scratch/test -test.list '^Fuzz'); do \
 		echo "$$package $$target, $(FUZZTIME)"; \
 		(cd $$folder && $$scratch/test -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
