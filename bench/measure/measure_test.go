@@ -2,7 +2,9 @@ package measure
 
 import (
 	"context"
+	"math"
 	"os"
+	"os/exec"
 	"runtime"
 	"testing"
 	"time"
@@ -20,14 +22,39 @@ func TestProcessorTimeCounts(t *testing.T) {
 }
 
 func TestProcessorTimeOfAProcess(t *testing.T) {
+	const rounding = 10 * time.Microsecond // rusage has microseconds
 	for deadline := time.Now().Add(50 * time.Millisecond); time.Now().Before(deadline); {
 	}
-	own := Now().CPU
+	before := Now().CPU
 	got, err := CPU(os.Getpid())
 	require.NoError(t, err)
-	require.InDelta(t, own.Seconds(), got.Seconds(), 0.05)
-	_, err = CPU(-1)
-	require.Error(t, err)
+	after := Now().CPU
+	require.GreaterOrEqual(t, got, before-rounding)
+	require.LessOrEqual(t, got, after+rounding)
+	for _, pid := range []int{-1, 0, math.MaxInt32 >> 3} {
+		_, err = CPU(pid)
+		require.Error(t, err)
+	}
+}
+
+func TestTheClockOfAProcessCountsAsTheSystemDoes(t *testing.T) {
+	const step = 10 * time.Millisecond
+	child := exec.Command("sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; read line")
+	in, err := child.StdinPipe()
+	require.NoError(t, err)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	_, err = out.Read(make([]byte, 8)) // the child has worked, and waits
+	require.NoError(t, err)
+	exact, err := clock(child.Process.Pid)
+	require.NoError(t, err)
+	rough, err := counted(child.Process.Pid)
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	_ = child.Wait() // it fails because its input has ended
+	require.InDelta(t, exact, rough, float64(2*step), "each of two figures is rounded down")
+	require.Greater(t, child.ProcessState.UserTime()+child.ProcessState.SystemTime(), exact-step)
 }
 
 var kept [][]byte

@@ -1,11 +1,7 @@
 package measure
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -62,29 +58,4 @@ func LiveHeap() uint64 {
 	}
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// ticks is the number of units in a second in which Linux reports processor time to programs, on every architecture.
-const ticks = 100
-
-// CPU returns the user and system time of another process since its start, in steps of 10 ms. It needs Linux.
-func CPU(pid int) (time.Duration, error) {
-	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, fmt.Errorf("measure: %w", err)
-	}
-	// The name of the program may contain spaces. utime and stime are fields 14 and 15 of the line, and the name is 2.
-	fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
-	sum := int64(0)
-	for _, at := range []int{14 - 3, 15 - 3} {
-		if at >= len(fields) {
-			return 0, fmt.Errorf("measure: /proc/%d/stat has %d fields after the name", pid, len(fields))
-		}
-		n, err := strconv.ParseInt(string(fields[at]), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("measure: /proc/%d/stat: %w", pid, err)
-		}
-		sum += n
-	}
-	return time.Duration(sum) * (time.Second / ticks), nil
 }

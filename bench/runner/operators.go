@@ -263,7 +263,7 @@ func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	return used, err
 }
 
-// quietTime is what an idle process may use in operatorQuiet: its timers, and the resolution of measure.CPU.
+// quietTime is what an idle process may use in operatorQuiet: its timers.
 const quietTime = 10 * time.Millisecond
 
 // operator starts a shape, and measures it until operatorIdle after its caches have synchronized, and then while pods
