@@ -70,7 +70,7 @@ func FuzzHandle(f *testing.F) {
 			for rec := range c.All("") {
 				tree := rec.Tree()
 				require.Equal(t, rec.Key.Name, object.StringAt(object.Metadata(tree), "name"))
-				require.Equal(t, rec.UID != "", object.StringAt(object.Metadata(tree), "uid") != "")
+				require.Equal(t, rec.UID() != "", object.StringAt(object.Metadata(tree), "uid") != "")
 			}
 		}
 	})

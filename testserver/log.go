@@ -31,7 +31,7 @@ func (s *Server) AppendLog(pod api.Key, container string, lines ...string) error
 		if r == nil {
 			return apierrors.NewNotFound(c.Definition().GroupResource(), pod.Name)
 		}
-		s.store.Logs().Append(r.UID, container, lines)
+		s.store.Logs().Append(r.UID(), container, lines)
 		return nil
 	})
 }
@@ -152,7 +152,7 @@ func containerOf(pod *store.Record, name string) (string, error) {
 // streamLog writes lines until the log is complete or the client disconnects.
 func (x *call) streamLog(ctx context.Context, pod *store.Record, o logOptions) {
 	logs := x.store.Logs()
-	log := logs.Open(pod.UID, o.container)
+	log := logs.Open(pod.UID(), o.container)
 	lines, more := logs.From(log, 0)
 	next := len(lines)
 	if o.tail >= 0 {
@@ -187,7 +187,7 @@ func (x *call) stillThere(pod *store.Record) (bool, <-chan struct{}) {
 	x.store.Lock()
 	defer x.store.Unlock()
 	now, err := x.existing()
-	return err == nil && now.UID == pod.UID, x.c.Changed()
+	return err == nil && now.UID() == pod.UID(), x.c.Changed()
 }
 
 // limitedWriter writes lines up to a number of bytes.

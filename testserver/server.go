@@ -240,6 +240,7 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 			switch state {
 			case http.StateNew:
 				active.add(1)
+				pipe.BoundSendBuffer(c)
 				s.connected(c)
 			case http.StateHijacked:
 				s.hijacked(c)

@@ -111,7 +111,7 @@ func (x *call) delete() error {
 	wire.WriteStatusAs(x.w, x.media.Type, http.StatusOK, metav1.Status{
 		Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
-			Name: d.Record.Key.Name, Group: x.def.Group, Kind: x.def.Plural, UID: d.Record.UID,
+			Name: d.Record.Key.Name, Group: x.def.Group, Kind: x.def.Plural, UID: d.Record.UID(),
 		},
 	})
 	return nil

@@ -31,7 +31,7 @@ const (
 )
 
 // shared returns a text, as the same string if it returned the text before. Objects that one client created in one
-// second have equal managedFields.
+// second have equal managedFields, and objects of one template have equal contents.
 func (e *encoder) shared(text []byte) string {
 	if len(text) > mostShared {
 		return string(text)

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,37 +21,47 @@ import (
 )
 
 // Record is one version of one object. It is encoded once, when it is written, without kind and apiVersion, because
-// these depend on the version that a client requests. The metadata come first, so that they can be sent alone. A record
-// never changes.
+// these depend on the version that a client requests. The metadata come first, so that they can be sent alone. A stored
+// record never changes.
 type Record struct {
 	content
 	other atomic.Pointer[variants] // nil until a client asks for another encoding
 }
 
 // content is what copies of a record have in common. A server may hold many records, so parts share their memory. Lists
-// read the fields from body to def, which are in one line of the processor's cache.
+// read the fields from meta to managedAt, which are in one line of the processor's cache.
 type content struct {
-	Path string    // "namespace/name", or "name"; lists are sorted by it
-	Key  api.Key   // parts of Path
-	UID  types.UID // part of body
+	Path   string  // "namespace/name", or "name"; lists are sorted by it
+	Key    api.Key // parts of Path
+	uid    span    // of meta
+	digits span    // the resource version in meta
 
-	body      string // {"metadata":{…},…} without managedFields
-	managed   string // `,"managedFields":…`, or empty; objects that were written alike share it
-	managedAt int32  // the place of managed in body
-	metaEnd   int32  // the metadata are body[metaStart:metaEnd]
-	digits    span   // the resource version in body
+	meta      string // {"metadata":{…} without managedFields
+	managed   string // `,"managedFields":…`, or empty
+	rest      string // the other members, with the end of the object: ,"spec":{…}}
 	def       *registry.Definition
+	managedAt int32 // the place of managed in meta
 
+	HasFinalizers bool
+	Deleting      bool // has a deletionTimestamp
 	Version       uint64
 	labels        map[string]string
 	fields        []registry.FieldValue // values for field selectors, except name and namespace
 	stored        string                // the version of the API in which the record is stored, with a Schema
-	HasFinalizers bool
-	Deleting      bool // has a deletionTimestamp
 }
 
 // span is a part of a string.
 type span struct{ start, end int32 }
+
+func (s span) of(text string) string { return text[s.start:s.end] }
+
+// moved returns the span after the text has changed its length at a place outside of the span.
+func (s span) moved(at, shift int32) span {
+	if s.start < at {
+		return s
+	}
+	return span{s.start + shift, s.end + shift}
+}
 
 const metaStart = len(`{"metadata":`)
 
@@ -84,24 +96,16 @@ func NewRecord(d *registry.Definition, tree object.Tree, version uint64) (*Recor
 	if d.Schema != nil {
 		r.stored = storedVersion(d, tree)
 	}
-	if err := r.encode(tree, meta); err != nil {
+	e := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	if err := e.record(r, tree, meta); err != nil {
 		return nil, err
 	}
-	r.UID = types.UID(partOf(r.body, object.StringAt(meta, "uid")))
 	return r, nil
 }
 
-// partOf returns text, which shares its memory with whole if it occurs there.
-func partOf(whole, text string) string {
-	if at := strings.Index(whole, text); at >= 0 {
-		return whole[at : at+len(text)]
-	}
-	return strings.Clone(text)
-}
-
-func (r *Record) encode(tree, meta object.Tree) error {
-	e := encoders.Get().(*encoder)
-	defer encoders.Put(e)
+// record encodes the texts of a record.
+func (e *encoder) record(r *Record, tree, meta object.Tree) error {
 	e.out, e.err = e.out[:0], nil
 	e.raw(`{"metadata":{`)
 	first := len(e.out)
@@ -110,17 +114,18 @@ func (r *Record) encode(tree, meta object.Tree) error {
 		e.member(name, meta[name])
 		switch {
 		case name == "resourceVersion":
-			end := len(e.out) - 1
-			r.digits = span{int32(end - len(object.StringAt(meta, name))), int32(end)}
+			r.digits = e.lastText(before)
+		case name == "uid":
+			r.uid = e.lastText(before)
 		case name == "managedFields" && before > first: // always, except in a state that somebody has written
 			r.managed, r.managedAt = e.shared(e.out[before:]), int32(before)
 			e.out = e.out[:before]
 		}
 	}
 	e.raw("}")
-	r.metaEnd = int32(len(e.out))
+	end := len(e.out)
 	if r.managed == "" {
-		r.managedAt = r.metaEnd
+		r.managedAt = int32(end)
 	}
 	for name := range e.sorted(tree, strings.Compare) {
 		if name != "metadata" && name != "kind" && name != "apiVersion" {
@@ -133,8 +138,15 @@ func (r *Record) encode(tree, meta object.Tree) error {
 	if e.err != nil {
 		return fmt.Errorf("testserver: encode %s: %w", r.Path, e.err)
 	}
-	r.body = string(e.out) // no byte more, because the server may hold many
+	r.meta = string(e.out[:end]) // no byte more, because the server may hold many
+	r.rest = e.shared(e.out[end:])
 	return nil
+}
+
+// lastText returns where the text of the last member is, which begins at a place.
+func (e *encoder) lastText(member int) span {
+	text := member + bytes.IndexByte(e.out[member:], ':') + len(`:"`)
+	return span{int32(text), int32(len(e.out) - len(`"`))}
 }
 
 // metadataOrderOf returns the order in which the metadata of a resource are encoded.
@@ -173,22 +185,22 @@ func (r *Record) Tree() object.Tree {
 
 // AppendMetadata appends the metadata in JSON; if withoutManaged, without managedFields.
 func (r *Record) AppendMetadata(dst []byte, withoutManaged bool) []byte {
-	return r.append(dst, metaStart, int(r.metaEnd), withoutManaged)
+	return r.appendMeta(dst, metaStart, withoutManaged)
 }
 
 // AppendMembers appends the object in JSON without its opening brace and without kind and apiVersion; if
 // withoutManaged, without managedFields. The metadata come first.
 func (r *Record) AppendMembers(dst []byte, withoutManaged bool) []byte {
-	return r.append(dst, 1, len(r.body), withoutManaged)
+	return append(r.appendMeta(dst, 1, withoutManaged), r.rest...)
 }
 
-// append appends the body between two places, of which the first is not after managedFields.
-func (r *Record) append(dst []byte, from, until int, withoutManaged bool) []byte {
+// appendMeta appends meta from a place on, which is not after managedFields.
+func (r *Record) appendMeta(dst []byte, from int, withoutManaged bool) []byte {
 	if withoutManaged {
-		return append(dst, r.body[from:until]...)
+		return append(dst, r.meta[from:]...)
 	}
 	at := int(r.managedAt)
-	return append(append(append(dst, r.body[from:at]...), r.managed...), r.body[at:until]...)
+	return append(append(append(dst, r.meta[from:at]...), r.managed...), r.meta[at:]...)
 }
 
 // Fetch reads the memory of records, or only of their metadata, so that the processor has it when the next function
@@ -198,36 +210,52 @@ func (r *Record) append(dst []byte, from, until int, withoutManaged bool) []byte
 //
 //go:noinline
 func Fetch(records []*Record, onlyMetadata bool) (sum int) {
+	for _, r := range records {
+		sum += int(r.managedAt)
+	}
+	for _, r := range records {
+		sum += int(r.meta[0]) + int(r.rest[0])
+	}
+	for _, r := range records {
+		sum += fetch(r.meta)
+		if !onlyMetadata {
+			sum += fetch(r.rest)
+		}
+	}
+	return sum
+}
+
+// fetch reads the memory of a text.
+func fetch(text string) (sum int) {
 	const line, most = 64, 2 << 10 // bytes; the processor finds the rest of a long text itself
-	for _, r := range records {
-		sum += int(r.metaEnd)
+	text = text[:min(len(text), most)]
+	for ; len(text) >= 4*line; text = text[4*line:] { // with few instructions a line, more lines are under way
+		sum += int(text[0]) + int(text[line]) + int(text[2*line]) + int(text[3*line])
 	}
-	for _, r := range records {
-		sum += int(r.body[0])
-	}
-	for _, r := range records {
-		end := len(r.body)
-		if onlyMetadata {
-			end = int(r.metaEnd)
-		}
-		text := r.body[:min(end, most)]
-		for ; len(text) >= 4*line; text = text[4*line:] { // with few instructions a line, more lines are under way
-			sum += int(text[0]) + int(text[line]) + int(text[2*line]) + int(text[3*line])
-		}
-		for ; text != ""; text = text[min(line, len(text)):] {
-			sum += int(text[0])
-		}
+	for ; text != ""; text = text[min(line, len(text)):] {
+		sum += int(text[0])
 	}
 	return sum
 }
 
 // Equal reports whether two records have the same contents and the same version.
 func (r *Record) Equal(o *Record) bool {
-	return r.body == o.body && r.managed == o.managed && (r.managedAt == o.managedAt || r.managed == "")
+	return r.meta == o.meta && r.rest == o.rest && r.managed == o.managed && (r.managedAt == o.managedAt || r.managed == "")
+}
+
+// share makes the record use the texts of another version of the object, where they are the same. Most writes change
+// only the metadata, or nothing in managedFields.
+func (r *Record) share(with *Record) {
+	if r.rest == with.rest {
+		r.rest = with.rest
+	}
+	if r.managed == with.managed {
+		r.managed = with.managed
+	}
 }
 
 // Size returns the number of bytes of the object in JSON.
-func (r *Record) Size() int { return len(r.body) + len(r.managed) }
+func (r *Record) Size() int { return len(r.meta) + len(r.managed) + len(r.rest) }
 
 // maxSize is the size in bytes of the largest request that etcd accepts with default settings.
 const maxSize = 3 << 19
@@ -253,19 +281,31 @@ func (r *Record) fits() bool {
 }
 
 // ResourceVersion returns the version in the metadata. An object that a dry run created has no version.
-func (r *Record) ResourceVersion() string { return r.body[r.digits.start:r.digits.end] }
+func (r *Record) ResourceVersion() string { return r.digits.of(r.meta) }
+
+// UID returns the UID in the metadata.
+func (r *Record) UID() types.UID {
+	uid := r.uid.of(r.meta)
+	if strings.IndexByte(uid, '\\') < 0 {
+		return types.UID(uid)
+	}
+	var decoded types.UID // only that of a state that somebody has written has escapes
+	if err := json.Unmarshal([]byte(`"`+uid+`"`), &decoded); err != nil {
+		panic(fmt.Sprintf("testserver: decode a UID that this server encoded: %v", err))
+	}
+	return decoded
+}
 
 // At returns a copy of the record with another version. A DELETED event carries the version of the delete.
 func (r *Record) At(version uint64) *Record {
 	digits := strconv.FormatUint(version, 10)
+	at, shift := r.digits.end, int32(len(digits))-(r.digits.end-r.digits.start)
 	moved := &Record{content: r.content}
 	moved.Version = version
-	moved.body = r.body[:r.digits.start] + digits + r.body[r.digits.end:]
-	moved.UID = types.UID(partOf(moved.body, string(r.UID))) // that of r would keep its body in memory
-	shift := int32(len(digits)) - (r.digits.end - r.digits.start)
+	moved.meta = r.meta[:r.digits.start] + digits + r.meta[at:]
 	moved.digits.end += shift
-	moved.metaEnd += shift
-	if r.managedAt >= r.digits.end {
+	moved.uid = r.uid.moved(at, shift)
+	if r.managedAt >= at {
 		moved.managedAt += shift
 	}
 	return moved

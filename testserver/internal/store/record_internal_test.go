@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -85,14 +86,69 @@ func TestARecordHoldsItsTextsOnce(t *testing.T) {
 	r, err := NewRecord(&registry.Definition{}, managedTree("kubectl"), 9)
 	require.NoError(t, err)
 	for _, r := range []*Record{r, r.At(10)} {
-		require.EqualValues(t, "u-1", r.UID)
-		require.True(t, sharesMemory(r.body, string(r.UID)))
+		require.EqualValues(t, "u-1", r.UID())
+		require.True(t, sharesMemory(r.meta, string(r.UID())))
 		require.Equal(t, "default/m", r.Path)
 		require.Equal(t, "default", r.Key.Namespace)
 		require.Equal(t, "m", r.Key.Name)
 		require.True(t, sharesMemory(r.Path, r.Key.Namespace))
 		require.True(t, sharesMemory(r.Path, r.Key.Name))
 	}
+}
+
+func TestObjectsOfATemplateShareTheirContents(t *testing.T) {
+	e := encoders.New().(*encoder)
+	encoded := func(name, text string) *Record {
+		r := &Record{content: content{def: &registry.Definition{}}}
+		tree := object.Tree{"metadata": object.Tree{"name": name}, "data": object.Tree{"text": text}}
+		require.NoError(t, e.record(r, tree, object.Metadata(tree)))
+		return r
+	}
+	a, b := encoded("a", "x"), encoded("b", "x")
+	require.Equal(t, `,"data":{"text":"x"}}`, a.rest)
+	require.True(t, sharesMemory(a.rest, b.rest))
+	require.Equal(t, `,"data":{"text":"y"}}`, encoded("c", "y").rest)
+}
+
+// TestVersionsShareWhatIsEqual uses contents that are too long for the encoder to look for.
+func TestVersionsShareWhatIsEqual(t *testing.T) {
+	s := New(1, 10, 0)
+	s.Define(&registry.Definition{Settings: registry.Settings{Resource: api.Resource{Version: "v1", Kind: "Text", Plural: "texts"}}})
+	c := s.Served()[0]
+	put := func(before *Record, label, text string) *Record {
+		s.Lock()
+		defer s.Unlock()
+		meta := object.Tree{"name": "a", "labels": object.Tree{"a": label}, "managedFields": []any{strings.Repeat("m", mostShared)}}
+		r, err := s.Put(c, before, object.Tree{"metadata": meta, "data": object.Tree{"text": text}})
+		require.NoError(t, err)
+		return r
+	}
+	long := strings.Repeat("x", mostShared)
+	first := put(nil, "1", long)
+	second := put(first, "2", long)
+	require.True(t, sharesMemory(first.rest, second.rest))
+	require.True(t, sharesMemory(first.managed, second.managed))
+	require.False(t, second.Equal(first))
+	require.Contains(t, string(put(second, "2", long+"y").AppendMembers(nil, true)), long+"y")
+}
+
+// TestARecordHasItsUID checks texts of states that somebody has written.
+func TestARecordHasItsUID(t *testing.T) {
+	for _, custom := range []bool{false, true} {
+		for _, uid := range []string{"", "u", `a"b`, "ü<", "1:2"} {
+			r, err := NewRecord(&registry.Definition{Custom: custom}, object.Tree{"metadata": object.Tree{"name": "m", "uid": uid}}, 9)
+			require.NoError(t, err)
+			for _, version := range []uint64{9, 10, 1234567, 1} {
+				r = r.At(version)
+				require.EqualValues(t, uid, r.UID())
+				require.Equal(t, fmt.Sprint(version), r.ResourceVersion())
+			}
+		}
+	}
+	r, err := NewRecord(&registry.Definition{}, object.Tree{"metadata": object.Tree{"name": "m"}}, 0)
+	require.NoError(t, err)
+	require.Empty(t, r.UID())
+	require.Empty(t, r.ResourceVersion())
 }
 
 func TestTheEncoderSharesEqualTexts(t *testing.T) {

@@ -87,7 +87,7 @@ func (s Selection) inShard(r *Record) bool {
 	if s.shard.Field == hashrange.Namespace {
 		return s.hashes.Contains(hashrange.Hash(r.Key.Namespace))
 	}
-	return s.hashes.Contains(hashrange.Hash(r.UID))
+	return s.hashes.Contains(hashrange.Hash(r.UID()))
 }
 
 // bounds returns the paths between which the selected objects are. "0" is the character after "/".

@@ -28,7 +28,7 @@ func (s *Store) Assemble(version uint64, records map[schema.GroupResource][]*Rec
 		var root *node
 		for _, r := range all {
 			root = root.set(r)
-			s.names.avoid(string(r.UID))
+			s.names.avoid(string(r.UID()))
 		}
 		out.roots[gr] = root
 	}

@@ -163,6 +163,9 @@ func (s *Store) Replace(c *Collection, before, encoded *Record, tree object.Tree
 	if after.Version != s.version+1 {
 		after = encoded.At(s.version + 1)
 	}
+	if before != nil {
+		after.share(before)
+	}
 	s.put(c, before, after)
 	return after, nil
 }
@@ -178,7 +181,7 @@ func (s *Store) Drop(c *Collection, before *Record) *Record {
 	c.claim(before, nil)
 	c.root = c.root.remove(before.Path)
 	s.append(c, &change{before: before, deleted: gone})
-	s.logs.forget(before.UID)
+	s.logs.forget(before.UID())
 	return gone
 }
 

@@ -83,9 +83,9 @@ func checkDeletePreconditions(d *registry.Definition, old *store.Record, p *meta
 		return nil
 	}
 	kind := schema.GroupResource{Group: d.Group, Resource: d.Kind} // kube-apiserver writes the kind here
-	if p.UID != nil && *p.UID != old.UID {
+	if p.UID != nil && *p.UID != old.UID() {
 		return apierrors.NewConflict(kind, old.Key.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID "+
-			"in record (%s). The object might have been deleted and then recreated", *p.UID, old.UID))
+			"in record (%s). The object might have been deleted and then recreated", *p.UID, old.UID()))
 	}
 	have := strconv.FormatUint(old.Version, 10)
 	if p.ResourceVersion != nil && *p.ResourceVersion != have {

@@ -187,7 +187,7 @@ func (l *Loading) Place(after uint64) error {
 			if l.records[gr][r.Key] != nil {
 				continue
 			}
-			if l.uids[string(r.UID)] {
+			if l.uids[string(r.UID())] {
 				tree := r.Tree()
 				object.Metadata(tree)["uid"] = l.freeUID()
 				var err error

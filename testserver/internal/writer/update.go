@@ -66,7 +66,7 @@ func checkUID(d *registry.Definition, key api.Key, tree object.Tree, stored type
 
 // checkPreconditions compares the UID and the version of an update with those of the stored object.
 func checkPreconditions(d *registry.Definition, old *store.Record, tree object.Tree, w Write) error {
-	if err := checkUID(d, old.Key, tree, old.UID); err != nil {
+	if err := checkUID(d, old.Key, tree, old.UID()); err != nil {
 		return err
 	}
 	meta := object.Metadata(tree)

@@ -193,7 +193,7 @@ func CheckPatched(d *registry.Definition, served string, old *store.Record, afte
 			field.Invalid(field.NewPath("patch"), string(patched), err.Error()),
 		})
 	}
-	if uid := object.StringAt(object.Metadata(after), "uid"); uid != "" && uid != string(old.UID) {
+	if uid := object.StringAt(object.Metadata(after), "uid"); uid != "" && uid != string(old.UID()) {
 		return invalid(d, old.Key.Name, field.Invalid(metaPath.Child("uid"), uid, "field is immutable"))
 	}
 	return nil

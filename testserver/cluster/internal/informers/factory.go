@@ -164,7 +164,7 @@ func (f *Factory) UID(r schema.GroupVersionResource, key api.Key) string {
 		return ""
 	}
 	if have := s.View(c).Get(key); have != nil {
-		return string(have.UID)
+		return string(have.UID())
 	}
 	return ""
 }
