@@ -4,7 +4,8 @@
 //	go http.Serve(l, handler)
 //	conn, err := l.Dial(ctx) // returns after the server accepted the connection
 //
-// It also resets connections of every kind, as a server does that crashes: see Reset and ResetRequest.
+// It also resets connections of every kind, as a server does that crashes: see Reset and ResetRequest. BoundSendBuffer
+// makes large answers on loopback cheaper.
 //
 // # Promises
 //

@@ -2,7 +2,6 @@ package pipe
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"net/http"
 )
@@ -22,25 +21,6 @@ func Reset(c net.Conn) {
 		_ = t.SetLinger(0) // on an error, the client sees a plain close
 	}
 	_ = c.Close() // as above
-}
-
-// sendBuffer is the size in bytes of the send buffer of a real connection. It is what Linux allows without settings.
-const sendBuffer = 208 << 10
-
-// BoundSendBuffer gives a real connection a send buffer of a fixed size. Linux would let it grow to 4 MB. The text of a
-// large list then leaves the processor's cache before the client reads it, and the list takes a fifth more time.
-func BoundSendBuffer(c net.Conn) {
-	if t, ok := belowTLS(c).(*net.TCPConn); ok {
-		_ = t.SetWriteBuffer(sendBuffer) // on an error, lists are slower
-	}
-}
-
-// belowTLS returns the connection that carries a TLS connection, and others as they are.
-func belowTLS(c net.Conn) net.Conn {
-	if t, ok := c.(*tls.Conn); ok {
-		return t.NetConn()
-	}
-	return c
 }
 
 // connKey is the key of a request's connection in its context.

@@ -30,8 +30,8 @@ const (
 	mostTexts  = 256
 )
 
-// shared returns a text, as the same string if it returned the text before. Objects that one client created in one
-// second have equal managedFields, and objects of one template have equal contents.
+// shared returns a text: the same string as before, if it still remembers the text. Objects that one client created in
+// one second have equal managedFields, and objects of one template have equal contents.
 func (e *encoder) shared(text []byte) string {
 	if len(text) > mostShared {
 		return string(text)

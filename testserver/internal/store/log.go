@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,7 @@ func (l *Logs) log(pod types.UID, container string) *Log {
 	log := l.containers[id]
 	if log == nil {
 		log = &Log{}
+		id.pod = types.UID(strings.Clone(string(pod))) // pod keeps the metadata of a record in memory
 		l.containers[id] = log
 	}
 	return log

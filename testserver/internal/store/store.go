@@ -150,8 +150,8 @@ func (s *Store) Put(c *Collection, before *Record, tree object.Tree) (*Record, e
 	return s.Replace(c, before, after, tree)
 }
 
-// Replace is Put for an object that NewRecord has already encoded from tree, perhaps as another version. It may keep
-// encoded.
+// Replace is Put for an object that NewRecord has already encoded from tree, perhaps as another version. It may change
+// and keep encoded, which the caller does not use any more.
 func (s *Store) Replace(c *Collection, before, encoded *Record, tree object.Tree) (*Record, error) {
 	if encoded.Size() > maxSize && !encoded.fits() {
 		return nil, errTooLarge
