@@ -182,12 +182,12 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 // offer returns what the request can be answered with.
 func (x *call) offer() wire.Offer {
 	o := wire.Offer{
-		Types: []string{wire.JSON}, Kinds: x.otherKinds(), Watch: x.request.Verb == "watch", Route: !x.def.Custom,
+		Types: []string{wire.JSON}, Kinds: x.otherKinds(), Route: !x.def.Custom,
 		Text: x.request.Subresource == "log", Custom: x.def.Custom,
 		// The informers of the control plane need no managedFields, which are most of the metadata of a new object.
 		DropFields: x.options.DropFields || inside(x.http),
 	}
-	o.Streams = o.Watch || x.request.Verb == "list"
+	o.Streams = x.request.Verb == "watch" || x.request.Verb == "list"
 	if x.def.Schema != nil {
 		o.Types = x.def.Schema.MediaTypes()
 		if x.def.Custom {

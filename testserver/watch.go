@@ -63,6 +63,9 @@ func (x *call) watch() error {
 	if err != nil {
 		return err
 	}
+	if err := x.offer().CheckStream(x.media); err != nil {
+		return err
+	}
 	w := &watcher{call: x, selection: sel, shape: x.shape(), bookmarks: o.AllowWatchBookmarks}
 	failure := w.position(x.http.Context(), o, version)
 	if failure != nil && x.options.ExpiredStatus {

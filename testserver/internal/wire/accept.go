@@ -83,8 +83,6 @@ type Offer struct {
 	Text, Streams bool
 	// Kinds are the kinds besides metadata into which objects can be converted.
 	Kinds []string
-	// Watch is set for streams, which have no YAML.
-	Watch bool
 	// Custom is set for custom resources. Whole ones have no form in protobuf, but their metadata do.
 	Custom bool
 	// DropFields allows the client to omit managedFields.
@@ -94,8 +92,7 @@ type Offer struct {
 }
 
 // Negotiate returns the first representation in an Accept header that the offer has: the object, its metadata, or one
-// of the kinds. It refuses a watch if this is YAML, whatever follows in the header, as kube-apiserver does. The result
-// of an error has the media type in which the error is sent.
+// of the kinds. The result of an error has the media type in which the error is sent.
 func (o Offer) Negotiate(header string) (Media, error) {
 	clauses := parseAccept(header)
 	m := Media{Type: JSON, Errors: o.errors(clauses)}
@@ -111,11 +108,8 @@ func (o Offer) Negotiate(header string) (Media, error) {
 				continue
 			}
 			as, ok := o.converts(c, kind)
-			switch {
-			case !ok:
+			if !ok {
 				continue
-			case o.Watch && kind == YAML:
-				return m, accepted(streams(o.Types))
 			}
 			m.Type, m.As, m.Version = kind, as, c.params["v"]
 			m.dropManaged = o.DropFields && c.params["drop"] == "metadata.managedFields"
@@ -123,6 +117,15 @@ func (o Offer) Negotiate(header string) (Media, error) {
 		}
 	}
 	return m, accepted(o.Types)
+}
+
+// CheckStream returns an error if a watch has no form in the media type, which is YAML. As in kube-apiserver, types
+// that follow in the header do not help, and errors in the parameters of the request come first.
+func (o Offer) CheckStream(m Media) error {
+	if m.Type == YAML {
+		return accepted(streams(o.Types))
+	}
+	return nil
 }
 
 // accepted returns the error that names the media types which the client may accept.

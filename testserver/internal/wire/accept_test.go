@@ -32,9 +32,7 @@ func TestNegotiate(t *testing.T) {
 	all := []string{JSON, YAML, Protobuf}
 	get := Offer{Types: all, Route: true, Kinds: []string{Table}}
 	list := Offer{Types: all, Route: true, Kinds: []string{Table}, Streams: true}
-	watch := Offer{Types: all, Route: true, Kinds: []string{Table}, Streams: true, Watch: true}
 	custom := Offer{Types: all, Kinds: []string{Table}, Custom: true}
-	customWatch := Offer{Types: all, Kinds: []string{Table}, Custom: true, Watch: true}
 	document := Offer{Types: all, Route: true, Plain: true}
 	for _, test := range []struct {
 		offer  Offer
@@ -60,14 +58,11 @@ func TestNegotiate(t *testing.T) {
 		{get, YAML + table + "v1", Media{Type: YAML, Errors: JSON, As: Table, Version: "v1"}, ""},
 		{get, Protobuf + table + "v1", Media{Type: JSON, Errors: JSON}, only + three},
 		{get, JSON + ";as=Nothing;g=meta.k8s.io;v=v1," + YAML, Media{Type: YAML, Errors: YAML}, ""},
-		{watch, YAML, Media{Type: JSON, Errors: YAML}, only + streams},
-		{watch, YAML + "," + Protobuf + ";stream=watch", Media{Type: JSON, Errors: YAML}, only + streams},
-		{watch, YAML + ";stream=watch," + Protobuf, Media{Type: Protobuf, Errors: Protobuf}, ""},
-		{watch, JSON + ";stream=other", Media{Type: JSON, Errors: JSON}, only + three},
-		{watch, JSON + partial + "v9", Media{Type: JSON, Errors: JSON}, only + three},
-		{customWatch, Protobuf, Media{Type: JSON, Errors: Protobuf}, only + three},
-		{customWatch, "application/cbor", Media{Type: JSON, Errors: JSON}, only + three},
-		{customWatch, YAML, Media{Type: JSON, Errors: YAML}, only + streams},
+		{list, YAML + "," + Protobuf + ";stream=watch", Media{Type: YAML, Errors: YAML}, ""},
+		{list, YAML + ";stream=watch," + Protobuf, Media{Type: Protobuf, Errors: Protobuf}, ""},
+		{list, JSON + ";stream=other", Media{Type: JSON, Errors: JSON}, only + three},
+		{list, JSON + partial + "v9", Media{Type: JSON, Errors: JSON}, only + three},
+		{custom, "application/cbor", Media{Type: JSON, Errors: JSON}, only + three},
 		{custom, "application/*", Media{Type: JSON, Errors: JSON}, ""},
 		{custom, Protobuf, Media{Type: JSON, Errors: Protobuf}, only + three},
 		{custom, Protobuf + partial + "v1", Media{Type: Protobuf, Errors: JSON, As: "PartialObjectMetadata", Version: "v1"}, ""},
@@ -83,6 +78,16 @@ func TestNegotiate(t *testing.T) {
 		require.EqualError(t, err, test.err, "%q", test.accept)
 		require.Equal(t, int32(http.StatusNotAcceptable), StatusOf(err).Code)
 	}
+}
+
+func TestWatchesHaveNoYAML(t *testing.T) {
+	o := Offer{Types: []string{JSON, YAML, Protobuf}}
+	require.NoError(t, o.CheckStream(Media{Type: JSON}))
+	require.NoError(t, o.CheckStream(Media{Type: Protobuf}))
+	err := o.CheckStream(Media{Type: YAML, Errors: YAML})
+	require.EqualError(t, err, "only the following media types are accepted: "+
+		"application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch")
+	require.Equal(t, int32(http.StatusNotAcceptable), StatusOf(err).Code)
 }
 
 func TestAggregatedType(t *testing.T) {
