@@ -10,8 +10,9 @@ machine. A missed target is marked.
 
 // method answers the questions of a reader who doubts the figures.
 const method = `Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
-one run. ` + "`make bench-quick`" + ` checks the figures that do not depend on the machine, with fewer objects and in a few
-minutes.
+one run. The ratios of processor time with the IDs tap and page are the medians of the ratios in each round, because
+their bounds are smaller than the noise from round to round. ` + "`make bench-quick`" + ` checks the figures that do not
+depend on the machine, with fewer objects and in a few minutes.
 
 ## How it is measured
 

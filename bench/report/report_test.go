@@ -59,6 +59,10 @@ func bound(v float64) *float64 { return &v }
 
 func TestTargets(t *testing.T) {
 	base := Target{Row: "events", Subject: "leat, corev1.Pod, JSON", Metric: "cpu us/event"}
+	run := result()
+	run.Rows[0].Entrants = append(run.Rows[0].Entrants, runner.EntrantResult{
+		Label: "by turns", Rounds: map[string][]float64{"cpu us/event": {10, 10, 60}}, // medians have the ratio 2
+	})
 	for _, c := range []struct {
 		name          string
 		change        func(*Target)
@@ -79,10 +83,13 @@ func TestTargets(t *testing.T) {
 		{"failed", func(t *Target) { t.Subject, t.Most = "broken", bound(1) }, false, false, 0},
 		{"failed peer", func(t *Target) { t.Peer, t.Most = "broken", bound(1) }, false, false, 0},
 		{"no bound", func(*Target) {}, true, false, 0},
+		{"paired", func(t *Target) { t.Peer, t.Most, t.Paired = "by turns", bound(1), true }, true, true, 1},
+		{"other rounds", func(t *Target) { t.Peer, t.Most, t.Paired = "client-go, corev1.Pod, JSON", bound(1), true }, false, false, 0},
+		{"paired with nobody", func(t *Target) { t.Peer, t.Most, t.Paired = "nobody", bound(1), true }, false, false, 0},
 	} {
 		target := base
 		c.change(&target)
-		verdicts := Judge([]Target{target}, result())
+		verdicts := Judge([]Target{target}, run)
 		require.Len(t, verdicts, 1, c.name)
 		require.Equal(t, c.measured, verdicts[0].Measured, c.name)
 		require.Equal(t, c.met, verdicts[0].Met, c.name)

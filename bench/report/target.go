@@ -23,6 +23,9 @@ type Target struct {
 	Most    *float64 `json:",omitempty"`
 	Plus    float64  `json:",omitempty"`
 	Least   *float64 `json:",omitempty"`
+	// Paired makes the ratio the median of those in each round, instead of the ratio of the medians. The subject and
+	// the peer of a round run soon after each other, so both meet the same noise. It is for bounds of a few percent.
+	Paired bool `json:",omitempty"`
 	// Everywhere marks a figure that does not depend on the machine. A quick run fails if it is missed.
 	Everywhere bool `json:",omitempty"`
 }
@@ -78,15 +81,22 @@ func (t Target) judge(row *runner.RowResult) Verdict {
 		return v
 	}
 	v.Measured, v.Figure = true, figure
+	ratio := figure / peer
+	if t.Paired {
+		if ratio, v.Measured = pairedRatio(row, t.Subject, t.Peer, t.Metric); !v.Measured {
+			v.Why = fmt.Sprintf("%s and %s do not have the same rounds", t.Subject, t.Peer)
+			return v
+		}
+	}
 	switch {
 	case t.Least != nil:
-		v.Bound, v.Value = *t.Least, figure/peer
+		v.Bound, v.Value = *t.Least, ratio
 		v.Met = v.Value >= v.Bound
 	case t.Most != nil && t.Plus != 0:
 		v.Bound, v.Value = *t.Most*peer+t.Plus, figure
 		v.Met = v.Value <= v.Bound
 	case t.Most != nil:
-		v.Bound, v.Value = *t.Most, figure/peer
+		v.Bound, v.Value = *t.Most, ratio
 		v.Met = v.Value <= v.Bound
 	}
 	v.Met = v.Met && !math.IsNaN(v.Value)
@@ -116,6 +126,16 @@ func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
 		return 0, fmt.Errorf("%s has no %s", label, metric)
 	}
 	return figure, nil
+}
+
+// pairedRatio returns the median of a metric's ratios in each round, and whether both entrants have the same rounds.
+func pairedRatio(row *runner.RowResult, subject, peer, metric string) (float64, bool) {
+	a, _ := row.Entrant(subject)
+	b, _ := row.Entrant(peer)
+	if a == nil || b == nil {
+		return 0, false
+	}
+	return a.Against(b, metric)
 }
 
 // own returns leat's first or last entrant of a row.

@@ -34,6 +34,20 @@ func (e *EntrantResult) Median(metric string) (float64, bool) {
 	return median(e.Rounds[metric])
 }
 
+// Against returns the median of the ratios of a metric to that of a peer in the same round, and whether both have the
+// same number of rounds.
+func (e *EntrantResult) Against(peer *EntrantResult, metric string) (float64, bool) {
+	own, other := e.Rounds[metric], peer.Rounds[metric]
+	if len(own) != len(other) {
+		return 0, false
+	}
+	ratios := make([]float64, len(own))
+	for i := range own {
+		ratios[i] = own[i] / other[i]
+	}
+	return median(ratios)
+}
+
 // Spread returns the lowest and the highest value of a metric.
 func (e *EntrantResult) Spread(metric string) (low, high float64) {
 	if len(e.Rounds[metric]) == 0 {
