@@ -36,8 +36,8 @@ func (s *summer) sum(p *[partSize]byte) uint64 {
 }
 
 // equal returns how many parts of b have the hashes in sums, in their order, and the hash of the part behind them. The
-// hash is 0 if b has no whole part there. The loop over the words of a part is written out, because
-// it takes most of the time of the tap: a loop takes three times as long, and a call for each part a quarter more.
+// hash is 0 if b has no whole part there. The words of a part are written out, because they take much of the time of
+// the tap: a loop takes three times as long, and a call for each part a quarter more.
 func (s *summer) equal(sums []uint64, b []byte) (n int, other uint64) {
 	for ; len(b) >= partSize; b = b[partSize:] {
 		p := (*[partSize]byte)(b)

@@ -76,18 +76,15 @@ func (t Target) judge(row *runner.RowResult) Verdict {
 		peer, err = figureOf(row, orElse(t.Peer, t.Subject), orElse(t.Of, t.Metric))
 		v.PeerIs = peer
 	}
+	ratio := figure / peer
+	if err == nil && t.Paired {
+		ratio, err = pairedRatio(row, t.Subject, t.Peer, t.Metric)
+	}
 	if err != nil {
 		v.Why = err.Error()
 		return v
 	}
 	v.Measured, v.Figure = true, figure
-	ratio := figure / peer
-	if t.Paired {
-		if ratio, v.Measured = pairedRatio(row, t.Subject, t.Peer, t.Metric); !v.Measured {
-			v.Why = fmt.Sprintf("%s and %s do not have the same rounds", t.Subject, t.Peer)
-			return v
-		}
-	}
 	switch {
 	case t.Least != nil:
 		v.Bound, v.Value = *t.Least, ratio
@@ -110,16 +107,25 @@ func orElse(s, other string) string {
 	return s
 }
 
-func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
+// entrantOf returns an entrant that has not failed.
+func entrantOf(row *runner.RowResult, label string) (*runner.EntrantResult, error) {
 	e, found := row.Entrant(label)
 	if label == "@first" || label == "@last" {
 		e, found = own(row, label == "@last")
 	}
 	if !found {
-		return 0, fmt.Errorf("%s has no %q", row.Name, label)
+		return nil, fmt.Errorf("%s has no %q", row.Name, label)
 	}
 	if e.Failure != "" {
-		return 0, fmt.Errorf("%s: %s", label, e.Failure)
+		return nil, fmt.Errorf("%s: %s", label, e.Failure)
+	}
+	return e, nil
+}
+
+func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
+	e, err := entrantOf(row, label)
+	if err != nil {
+		return 0, err
 	}
 	figure, measured := e.Median(metric)
 	if !measured {
@@ -128,14 +134,21 @@ func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
 	return figure, nil
 }
 
-// pairedRatio returns the median of a metric's ratios in each round, and whether both entrants have the same rounds.
-func pairedRatio(row *runner.RowResult, subject, peer, metric string) (float64, bool) {
-	a, _ := row.Entrant(subject)
-	b, _ := row.Entrant(peer)
-	if a == nil || b == nil {
-		return 0, false
+// pairedRatio returns the median of a metric's ratios in each round.
+func pairedRatio(row *runner.RowResult, subject, peer, metric string) (float64, error) {
+	a, err := entrantOf(row, subject)
+	if err != nil {
+		return 0, err
 	}
-	return a.Against(b, metric)
+	b, err := entrantOf(row, peer)
+	if err != nil {
+		return 0, err
+	}
+	ratio, paired := a.Against(b, metric)
+	if !paired {
+		return 0, fmt.Errorf("%s and %s do not have the same rounds", subject, peer)
+	}
+	return ratio, nil
 }
 
 // own returns leat's first or last entrant of a row.

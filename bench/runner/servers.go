@@ -43,8 +43,8 @@ func ServerRows() []Row {
 			Note: "Each server with its defaults: leat's speak plain HTTP, and kube-apiserver speaks TLS and compresses lists. " +
 				"ConfigMaps with 1 KiB of text, in JSON: 10,000 creates by eight writers, five lists of these, and 100 changes " +
 				"that 1,000 watches get. All have the same text, which leat's servers keep once; with different texts, five lists " +
-				"take a quarter more processor time (decision 55). Processor time and resident memory are those of the server's processes. The client is " +
-				"one other process, the same for every server.",
+				"would take a quarter more processor time (decision 55). Processor time and resident memory are those of the " +
+				"server's processes. The client is one other process, the same for every server.",
 		},
 		{
 			Name: "server-kinds", Title: "API servers for tests: creates of three kinds", Entrants: all, Rounds: 3,

@@ -1,0 +1,44 @@
+package testserver
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestConnectionsHaveBoundedSendBuffers looks at the server's side of a connection.
+func TestConnectionsHaveBoundedSendBuffers(t *testing.T) {
+	s := New(Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}()
+	resp, err := http.Get("http://" + l.Addr().String() + "/readyz")
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, resp.Body) // the client then keeps the connection
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Len(t, s.conns, 1)
+	for c := range s.conns {
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		require.NoError(t, err)
+		size := 0
+		require.NoError(t, raw.Control(func(fd uintptr) {
+			size, err = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF)
+		}))
+		require.NoError(t, err)
+		require.Equal(t, 2*(208<<10), size)
+	}
+}
