@@ -132,8 +132,10 @@ func (b *base) fold(path string, old *superseded) error {
 	b.write()
 	b.loader.timeline.notes = nil
 	for _, k := range b.loader.order {
-		for _, sc := range k.scopes {
-			sc.kind = k.resource.Kind
+		for _, sc := range k.all() {
+			if sc.kind = k.resource.Kind; sc.stream.partial() {
+				sc.kind = asMetadata
+			}
 		}
 	}
 	return b.err
@@ -206,7 +208,7 @@ func (b *base) keep(used func(*Stream) bool) {
 		}
 	}
 	for _, k := range l.order {
-		k.scopes = slices.DeleteFunc(k.scopes, func(sc *scopeState) bool { return l.scopes[sc.stream.scope()] != sc })
+		k.keep(func(sc *scopeState) bool { return l.scopes[sc.stream.scope()] == sc })
 		if len(k.scopes) == 0 {
 			delete(l.kinds, k.key)
 		}
@@ -242,7 +244,7 @@ func (b *base) copy(w *writer) error {
 	}
 	id := uint64(baseID)
 	for _, k := range b.loader.order {
-		for _, sc := range k.scopes {
+		for _, sc := range k.all() {
 			if !sc.synced {
 				continue
 			}
@@ -259,9 +261,9 @@ func (b *base) copy(w *writer) error {
 func (b *base) list(w *writer, id uint64, sc *scopeState) error {
 	s := &Stream{
 		ID: id, At: b.at, Group: sc.stream.Group, Version: sc.stream.Version, Plural: sc.stream.Plural,
-		Namespace: sc.stream.Namespace, Code: 200, ContentType: sc.stream.ContentType,
+		Namespace: sc.stream.Namespace, Code: 200, As: sc.stream.As, ContentType: sc.stream.ContentType,
 	}
-	for _, name := range []string{"labelSelector", "fieldSelector"} {
+	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		if v := sc.stream.Options[name]; v != "" {
 			s.option(name, v)
 		}

@@ -35,14 +35,26 @@ var errStopped = errors.New("recording: the loader has stopped")
 
 // start makes the coroutine.
 func (d *decoding[T]) start() {
+	d.count(1)
 	d.resume, d.stop = iter.Pull(iter.Seq[struct{}](func(pause func(struct{}) bool) {
 		d.pause = pause
 		err := d.decode()
 		d.over = true
+		d.count(-1)
 		if d.reportable(err) {
 			d.loader.note("%s at %s: %v", d.stream.Resource(), d.now.Format(noteTime), err)
 		}
 	}))
+}
+
+// count changes the number of open streams.
+func (d *decoding[T]) count(n int) {
+	l, key := d.loader, d.stream.scope()
+	l.running += n
+	if q, known := l.requests[key]; known {
+		q.open += n
+		l.requests[key] = q
+	}
 }
 
 // reportable reports whether an error says more than that the answer ended early. The server ends a watch with a Status

@@ -15,7 +15,8 @@ const maxHead = 4096
 
 // sniff finds the kind of the resource in the first bytes of the stream.
 func (d *decoding[T]) sniff(b []byte) {
-	if d.kind.resource.Kind != "" || len(d.head) >= maxHead {
+	kind := &d.kind.resource.Kind
+	if *kind != "" && (*kind != asMetadata || d.stream.partial()) || len(d.head) >= maxHead {
 		return
 	}
 	d.head = append(d.head, b[:min(len(b), maxHead-len(d.head))]...)
@@ -29,7 +30,7 @@ func (d *decoding[T]) sniff(b []byte) {
 		name = kindOfList(protobufKind(d.head))
 	}
 	if name != "Status" && validKind.MatchString(name) {
-		d.kind.resource.Kind = name
+		*kind = name
 	}
 }
 

@@ -26,6 +26,8 @@ type Stream struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Options has the parameters of the request that change what the server sends: selectors, versions, limits.
 	Options map[string]string `json:"options,omitempty"`
+	// As is the kind into which the server converts objects, such as PartialObjectMetadata. It is usually empty.
+	As string `json:"as,omitempty"`
 	// Code is the status code of the answer. An answer that is not successful has no data.
 	Code int `json:"code"`
 	// ContentType is the media type of the data.
@@ -41,11 +43,28 @@ func (s *Stream) Resource() api.Resource {
 }
 
 // scope identifies what the streams of one informer have in common.
-type scope struct{ group, version, plural, namespace, labels, fields, contentType string }
+type scope struct{ group, version, plural, namespace, labels, fields, shard, as, contentType string }
 
 func (s *Stream) scope() scope {
-	return scope{s.Group, s.Version, s.Plural, s.Namespace, s.Options["labelSelector"], s.Options["fieldSelector"], s.ContentType}
+	return scope{
+		s.Group, s.Version, s.Plural, s.Namespace, s.Options["labelSelector"], s.Options["fieldSelector"], s.Options["shardSelector"],
+		s.As, s.ContentType,
+	}
 }
+
+// selects reports whether the stream has only a part of the objects in its namespace.
+func (s *Stream) selects() bool {
+	return s.Options["labelSelector"] != "" || s.Options["fieldSelector"] != "" || s.Options["shardSelector"] != ""
+}
+
+// Kinds into which a server converts objects.
+const (
+	asMetadata = "PartialObjectMetadata"
+	asTable    = "Table"
+)
+
+// partial reports whether the stream has only the metadata of the objects.
+func (s *Stream) partial() bool { return s.As == asMetadata }
 
 // RecordKind says what a Record is.
 type RecordKind byte

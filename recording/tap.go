@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -39,6 +41,7 @@ func (t *tapping) RoundTrip(req *http.Request) (*http.Response, error) {
 			sent.Header.Del("Accept-Encoding") // kube-apiserver never compresses a watch
 		}
 	}
+	s.As = conversion(sent.Header.Get("Accept"))
 	resp, err := t.next.RoundTrip(sent)
 	if err != nil {
 		return resp, err
@@ -58,6 +61,8 @@ func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
 		s.Note = "the answer is not successful"
 	case len(hidden) > 0 && s.ContentType != typeJSON:
 		s.Note = "the server did not answer in JSON, so its values cannot be redacted"
+	case s.As == asTable:
+		s.Note = "a table is not recorded"
 	case encoding != "" && (encoding != "gzip" || s.Watch):
 		s.Note = "the answer is compressed"
 	}
@@ -80,6 +85,16 @@ func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
 		resp.ContentLength, resp.Uncompressed = -1, true
 	}
 	resp.Body = body
+}
+
+// conversion returns the kind into which an Accept header asks to convert objects. The first choice counts.
+func conversion(accept string) string {
+	first, _, _ := strings.Cut(accept, ",")
+	_, parameters, err := mime.ParseMediaType(first)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(parameters["as"], "List")
 }
 
 // inflated is the body of a compressed list.

@@ -64,6 +64,13 @@ func (c Change[T]) Before() (object T, ok bool, err error) {
 func Load[T api.Object](r *Reader, want func(*Stream) bool) (*Timeline[T], error) {
 	l := newLoader[T](nil)
 	l.timeline.first, l.timeline.last = r.Span()
+	for _, s := range r.Streams() {
+		if s.Note == "" && (want == nil || want(s)) {
+			q := l.requests[s.scope()]
+			q.begin = append(q.begin, s.At)
+			l.requests[s.scope()] = q
+		}
+	}
 	defer l.stop()
 	for rec, err := range r.Records(want) {
 		if err != nil {
@@ -164,32 +171,16 @@ type loader[T api.Object] struct {
 	codec    *codec.Codec[*codec.Packed]
 	timeline Timeline[T]
 	streams  map[uint64]*decoding[T]
+	running  int                // streams that have no end yet
+	requests map[scope]requests // that the timeline reads
 	scopes   map[scope]*scopeState
 	kinds    map[api.Resource]*kind[T] // by the resource without its kind
 	order    []*kind[T]
 	epoch    int
 	only     bool // only the state of the scopes is wanted, and no change
+	noted    map[string]bool
 
 	progresses map[scope]*Scope // by use
-}
-
-// kind is what the loader knows of a resource.
-type kind[T api.Object] struct {
-	key      api.Resource // of loader.kinds
-	resource api.Resource
-	scopes   []*scopeState
-	merged   map[api.Key]*codec.Packed // the newest state of all scopes
-}
-
-// scopeState is what the streams of one scope say. An informer has one; two informers of one scope agree.
-type scopeState struct {
-	objects map[api.Key]*codec.Packed
-	version string // all changes up to it are known
-	synced  bool
-	pages   []*codec.Packed // of a list that is not complete
-	paging  bool            // the next page continues it
-	stream  *Stream         // the first one
-	kind    string          // of the objects; a ring needs it
 }
 
 // newLoader returns a loader. keep may be nil; see codec.Packer.Codec.
@@ -197,13 +188,15 @@ func newLoader[T api.Object](keep func(p *codec.Packed, plain []byte)) *loader[T
 	l := &loader[T]{
 		packer: codec.NewPacker[T](codec.Options{MaxObjectBytes: maxRecord}), streams: map[uint64]*decoding[T]{},
 		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{}, progresses: map[scope]*Scope{},
+		requests: map[scope]requests{}, noted: map[string]bool{},
 	}
 	l.codec = l.packer.Codec(keep)
 	return l
 }
 
 func (l *loader[T]) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(l.timeline.notes, text) {
+	if text := fmt.Sprintf(format, args...); !l.noted[text] {
+		l.noted[text] = true
 		l.timeline.notes = append(l.timeline.notes, text)
 	}
 }
@@ -253,6 +246,9 @@ func (l *loader[T]) record(rec Record) {
 // errBrokenList ends the reader of a list that is not complete.
 var errBrokenList = errors.New("the answer is not complete")
 
+// maxRunning bounds the streams that are open at a time, because each one has a decoder.
+const maxRunning = 10_000
+
 func (l *loader[T]) open(rec Record) {
 	s := rec.Stream
 	progress := l.progress(s)
@@ -266,17 +262,20 @@ func (l *loader[T]) open(rec Record) {
 	}
 	k := l.kinds[s.Resource()]
 	if k == nil {
-		k = &kind[T]{key: s.Resource(), resource: s.Resource(), merged: map[api.Key]*codec.Packed{}}
+		k = newKind[T](s.Resource())
 		l.kinds[s.Resource()] = k
 		l.order = append(l.order, k)
 	}
 	k.resource.Namespaced = k.resource.Namespaced || s.Namespace != ""
 	sc := l.scopes[s.scope()]
 	if sc == nil {
-		sc = &scopeState{objects: map[api.Key]*codec.Packed{}, stream: s}
-		l.scopes[s.scope()] = sc
-		k.scopes = append(k.scopes, sc)
+		sc = k.add(s)
 	}
+	if sc == nil || l.running >= maxRunning {
+		l.note("some requests for %s at %s are left out: too many are open, or have different selectors", s.Resource(), rec.Time.Format(noteTime))
+		return
+	}
+	l.scopes[s.scope()] = sc
 	d := &decoding[T]{loader: l, stream: s, kind: k, scope: sc, progress: progress, now: rec.Time, broken: rec.Gap}
 	defer progress.mark(rec.Time, 0, sc)
 	d.initial = s.Watch && s.Options["sendInitialEvents"] == "true"
@@ -318,7 +317,12 @@ func (d *decoding[T]) event(e api.Event[*codec.Packed]) {
 	} else {
 		sc.objects[key] = e.Object
 	}
-	d.merge(key, Change[T]{ResourceVersion: e.ResourceVersion, new: e.Object})
+	c := Change[T]{ResourceVersion: e.ResourceVersion, new: e.Object}
+	if e.Type == watch.Deleted {
+		d.remove(key, c)
+	} else {
+		d.merge(key, c)
+	}
 }
 
 func (s *scopeState) reached(version string) {
@@ -346,65 +350,12 @@ func (d *decoding[T]) list(items []*codec.Packed, version string) {
 	for _, o := range items {
 		sc.objects[api.KeyOf(o)] = o
 	}
-	var gone []api.Key
-	for key := range before {
-		if sc.objects[key] == nil {
-			gone = append(gone, key)
-		}
-	}
-	slices.SortFunc(gone, func(a, b api.Key) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range gone {
-		d.merge(key, Change[T]{ResourceVersion: version, new: before[key], FinalStateUnknown: true})
+	for _, key := range d.gone(before) {
+		d.remove(key, Change[T]{ResourceVersion: version, new: before[key], FinalStateUnknown: true})
 	}
 	for _, o := range items {
 		d.merge(api.KeyOf(o), Change[T]{ResourceVersion: o.GetResourceVersion(), new: o, Initial: initial})
 	}
-}
-
-// merge adds a change, if the newest state of all scopes has changed. c has what the change of the scope says.
-func (d *decoding[T]) merge(key api.Key, c Change[T]) {
-	if d.loader.only {
-		return
-	}
-	var newest *codec.Packed
-	for _, sc := range d.kind.scopes {
-		if o := sc.objects[key]; o != nil && (newest == nil || newer(o, newest)) {
-			newest = o
-		}
-	}
-	old := d.kind.merged[key]
-	c.Time, c.Resource, c.Key, c.packer, c.epoch = d.now, d.kind.resource, key, d.loader.packer, d.loader.epoch
-	c.Resource.Kind, c.Resource.Namespaced = "", false // the key of kinds; Load completes it
-	add := func(c Change[T]) { d.loader.timeline.changes = append(d.loader.timeline.changes, c) }
-	switch {
-	case newest == nil && old == nil:
-	case newest == nil:
-		delete(d.kind.merged, key)
-		c.Type = watch.Deleted
-		add(c)
-	case old != nil && old.GetUID() != newest.GetUID():
-		gone := c
-		gone.Type, gone.new, gone.FinalStateUnknown, gone.Initial = watch.Deleted, old, true, false
-		add(gone)
-		fallthrough
-	case old == nil:
-		d.kind.merged[key] = newest
-		d.kind.resource.Namespaced = d.kind.resource.Namespaced || key.Namespace != ""
-		c.Type, c.new, c.ResourceVersion = watch.Added, newest, newest.GetResourceVersion()
-		c.FinalStateUnknown = false
-		add(c)
-	case old.GetResourceVersion() != newest.GetResourceVersion():
-		d.kind.merged[key] = newest
-		c.Type, c.new, c.old, c.ResourceVersion = watch.Modified, newest, old, newest.GetResourceVersion()
-		c.FinalStateUnknown, c.Initial = false, false
-		add(c)
-	}
-}
-
-// newer reports whether a is a later state than b.
-func newer(a, b *codec.Packed) bool {
-	order, ok := api.CompareVersions(a.GetResourceVersion(), b.GetResourceVersion())
-	return ok && order > 0
 }
 
 // decode reads the stream to its end, or to an error.
@@ -415,7 +366,7 @@ func (d *decoding[T]) decode() error {
 		return nil
 	}}
 	resource := d.stream.Resource()
-	if d.stream.ContentType == typeProtobuf && d.kind.resource.Kind != "PartialObjectMetadata" {
+	if d.stream.ContentType == typeProtobuf && d.kind.resource.Kind != asMetadata && !d.stream.partial() {
 		resource.Kind = d.kind.resource.Kind // the bytes of an object do not have it
 	}
 	if d.stream.Watch {
