@@ -40,7 +40,7 @@ func TestRecordedRollouts(t *testing.T) {
 
 	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
 	require.NoError(t, err)
-	in, err := decisions.Load(r)
+	in, err := decisions.Load(t.Context(), r)
 	require.NoError(t, err)
 	began := time.Now()
 	total, requests := 0, 0

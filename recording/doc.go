@@ -14,7 +14,7 @@
 //	// every list and watch of client is recorded from here on
 //
 //	file, err := recording.Open("shop.rec", recording.ReadOptions{})
-//	timeline, err := recording.Load[*corev1.Pod](file.Reader, nil)
+//	timeline, err := recording.Load[*corev1.Pod](ctx, file.Reader, nil)
 //	for _, change := range timeline.At(timeline.Resources()[0], noon) { // the pods that the client knew at noon
 //
 // See the commands leat record and leat show.

@@ -28,7 +28,7 @@ func ExampleNewSource() {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		timeline, err := recording.Load[*corev1.Pod](file.Reader, nil)
+		timeline, err := recording.Load[*corev1.Pod](t.Context(), file.Reader, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func Example() {
 	for rec, err := range r.Records(nil) {
 		fmt.Println(rec.Kind, rec.Stream.Resource(), len(rec.Data), err)
 	}
-	timeline, err := recording.Load[*corev1.Pod](r, nil)
+	timeline, err := recording.Load[*corev1.Pod](context.Background(), r, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -150,7 +150,7 @@ func recorded(list, events string) *recording.Timeline[*corev1.Pod] {
 	if err != nil {
 		panic(err)
 	}
-	timeline, err := recording.Load[*corev1.Pod](r, nil)
+	timeline, err := recording.Load[*corev1.Pod](context.Background(), r, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -2,10 +2,12 @@ package recording
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // hostile is a writer of files that no recorder writes.
@@ -103,4 +105,115 @@ func TestAReferenceNamesItsBlock(t *testing.T) {
 	}
 	require.Empty(t, r.Problems())
 	require.Equal(t, 2, found)
+}
+
+// TestEffortIsBounded reads a small file whose many differences describe a large frame each. It also scans its large
+// blocks.
+func TestEffortIsBounded(t *testing.T) {
+	h := newHostile(Flate())
+	const keyframes = 3
+	var places []origin
+	for range keyframes {
+		places = append(places, h.data(1, start, make([]byte, maxKeyframe)))
+		require.NoError(t, h.flush())
+	}
+	d := appendCopy([]byte{0}, maxKeyframe, 0)
+	for i := range 1000 {
+		require.True(t, h.difference(1, start, places[i%keyframes], d))
+	}
+	require.NoError(t, h.close())
+	r := reader(t, h.file.Bytes())
+	r.free = 50 << 20
+	n := 0
+	for rec, err := range r.Records(nil) {
+		require.NoError(t, err)
+		if rec.Kind == Data {
+			n++
+		}
+	}
+	require.Greater(t, n, keyframes)
+	require.Less(t, n, 200)
+	require.Len(t, r.Problems(), 1)
+	require.ErrorIs(t, r.Problems()[0], errEffort)
+
+	r.problems = nil
+	s := scanner{Reader: r, effort: effort(2 * maxKeyframe), seen: map[uint64]struct{}{}}
+	require.NoError(t, s.scan())
+	require.Len(t, r.Problems(), 1)
+	require.ErrorIs(t, r.Problems()[0], errEffort)
+}
+
+// counting counts the bytes that it reads.
+type counting struct {
+	bytes.Reader
+	n int
+}
+
+func (c *counting) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := c.Reader.ReadAt(p, offset)
+	c.n += n
+	return n, err
+}
+
+// TestDamagedPartsAreReadOnce scans headers that are good, in front of blocks that are not.
+func TestDamagedPartsAreReadOnce(t *testing.T) {
+	h := newHostile(Plain())
+	require.NoError(t, h.flush())
+	bad := blockHeader{stored: 4, raw: 4, crc: 1}
+	file := h.file.Bytes()
+	for range 2000 {
+		file = bad.append(file)
+	}
+	from := &counting{Reader: *bytes.NewReader(file)}
+	r, err := NewReader(from, int64(len(file)), ReadOptions{})
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Problems())
+	require.Less(t, from.n, 5*len(file))
+}
+
+// TestAnIndexHasItsOwnBlocks reads a file with two indexes that name the same block.
+func TestAnIndexHasItsOwnBlocks(t *testing.T) {
+	h := newHostile(Plain())
+	require.NoError(t, h.flush())
+	blocks, streams := h.index.Blocks, h.index.Streams
+	h.writeIndex(start.UnixNano())
+	h.index.Blocks, h.index.Streams = blocks, streams
+	require.NoError(t, h.close())
+	n := 0
+	for range reader(t, h.file.Bytes()).Records(nil) {
+		n++
+	}
+	require.Equal(t, 1, n)
+}
+
+// TestManyRequests reads a file with more open requests, and then with more selectors, than a timeline follows.
+func TestManyRequests(t *testing.T) {
+	for name, n := range map[string]int{"open": maxRunning, "selectors": maxScopes} {
+		h := newHostile(Plain())
+		for id := uint64(2); id < uint64(n+10); id++ {
+			s := &Stream{ID: id, At: start, Plural: "pods", Version: "v1", Code: 200, Watch: true}
+			if name == "selectors" {
+				s.option("labelSelector", strings.Repeat("x", int(id)))
+			}
+			h.opened(s)
+			if name == "selectors" {
+				h.ended(Ended, id, start)
+			}
+		}
+		require.NoError(t, h.close())
+		timeline, err := Load[*unstructured.Unstructured](t.Context(), reader(t, h.file.Bytes()), nil)
+		require.NoError(t, err)
+		require.Len(t, timeline.Notes(), 1, name)
+		require.Contains(t, timeline.Notes()[0], "left out")
+	}
+}
+
+// TestLoadMayBeEnded ends Load before the first record.
+func TestLoadMayBeEnded(t *testing.T) {
+	h := newHostile(Plain())
+	require.NoError(t, h.close())
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := Load[*unstructured.Unstructured](ended, reader(t, h.file.Bytes()), nil)
+	require.ErrorIs(t, err, context.Canceled)
 }

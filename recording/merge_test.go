@@ -106,7 +106,7 @@ func TestTimelineOfSeveralInformers(t *testing.T) {
 					expected = append(expected, expect(running))
 				}
 			})
-			timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+			timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 			require.NoError(t, err)
 			require.Empty(t, timeline.Notes())
 			resource := pods
@@ -167,7 +167,7 @@ func TestTablesAreNotRecorded(t *testing.T) {
 		require.Contains(r, string(body), "columnDefinitions")
 	})
 	require.NotContains(t, file.String(), "columnDefinitions")
-	timeline, err := recording.Load[*unstructured.Unstructured](opened(t, file), nil)
+	timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a request for pods has no data: a table is not recorded"}, timeline.Notes())
 }

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -28,6 +27,7 @@ type Reader struct {
 	from    io.ReaderAt
 	size    int64
 	methods methods
+	free    int64 // see effort
 
 	created  time.Time
 	complete bool // with a trailer
@@ -112,7 +112,10 @@ func NewReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
 }
 
 func newReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
-	r := &Reader{from: from, size: size, methods: append(methods{Plain(), Flate(), Repeats()}, o.Compressions...), streams: map[uint64]*Stream{}}
+	r := &Reader{
+		from: from, size: size, free: 1 << 30, methods: append(methods{Plain(), Flate(), Repeats()}, o.Compressions...),
+		streams: map[uint64]*Stream{},
+	}
 	head, err := r.read(0, min(size, headerSize))
 	if err != nil {
 		return nil, err
@@ -125,7 +128,8 @@ func newReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
 		return nil, err
 	}
 	if !r.readIndex() {
-		if err := r.scan(); err != nil {
+		s := scanner{Reader: r, effort: r.effort(), seen: map[uint64]struct{}{}}
+		if err := s.scan(); err != nil {
 			return nil, err
 		}
 	}
@@ -206,12 +210,13 @@ func (r *Reader) readIndex() bool {
 		return false
 	}
 	var chain []index
+	effort := r.effort()
 	for before := r.size; offset != 0; {
 		if offset < headerSize || offset >= before {
 			return false // a chain only goes back
 		}
 		before = offset
-		h, payload, err := r.block(offset, nil)
+		h, payload, err := r.block(offset, &buffers{}, &effort)
 		var x index
 		if err != nil || h.kind != indexBlock || json.Unmarshal(payload, &x) != nil || !x.valid(offset) {
 			return false
@@ -229,9 +234,9 @@ func (r *Reader) readIndex() bool {
 	return true
 }
 
-// valid reports whether the blocks of an index are in front of it, in order.
+// valid reports whether the blocks of an index are between the index before and this one, in order.
 func (x *index) valid(offset int64) bool {
-	end := int64(headerSize)
+	end := max(headerSize, x.Previous)
 	for _, b := range x.Blocks {
 		if b.Offset < end || b.Size < blockHeaderSize || b.Size > blockHeaderSize+maxBlock || b.Offset > offset-b.Size {
 			return false
@@ -241,14 +246,27 @@ func (x *index) valid(offset int64) bool {
 	return !slices.ContainsFunc(x.Streams, func(s *Stream) bool { return s == nil || s.Plural == "" || s.Version == "" })
 }
 
-// block returns the header and the decompressed payload of the block at an offset.
-// It uses the memory in kept, which then has the payload; a nil kept means new memory.
-func (r *Reader) block(offset int64, kept *buffers) (h blockHeader, payload []byte, err error) {
+// effort is the number of bytes that a pass over a file may still read, decompress and copy. A recorder never needs as
+// much, but a few bytes can describe work for hours.
+type effort int64
+
+// effort returns 1 GiB and 4096 times the size of the file.
+func (r *Reader) effort() effort { return effort(r.free + 4096*min(r.size, 1<<50)) }
+
+var errEffort = errors.New("it describes far more than a recording of its size can have")
+
+func (e *effort) spend(n int) error {
+	if *e -= effort(n); *e < 0 {
+		return errEffort
+	}
+	return nil
+}
+
+// block returns the header and the decompressed payload of the block at an offset. It uses the memory in kept, which
+// then has the payload.
+func (r *Reader) block(offset int64, kept *buffers, effort *effort) (h blockHeader, payload []byte, err error) {
 	if r.size-offset < blockHeaderSize {
 		return h, nil, errCut
-	}
-	if kept == nil {
-		kept = &buffers{}
 	}
 	head, err := r.read(offset, blockHeaderSize)
 	if err != nil {
@@ -260,6 +278,9 @@ func (r *Reader) block(offset int64, kept *buffers) (h blockHeader, payload []by
 		return h, nil, errDamaged
 	case int64(h.stored) > r.size-offset-blockHeaderSize:
 		return h, nil, errCut
+	}
+	if err := effort.spend(int(h.stored) + int(h.raw)); err != nil {
+		return h, nil, err
 	}
 	kept.stored = slices.Grow(kept.stored[:0], int(h.stored))[:h.stored]
 	stored := kept.stored
@@ -294,107 +315,12 @@ var (
 // methodError means that a good block cannot be decompressed.
 type methodError struct{ error }
 
-// scan finds the blocks of a file without an index. It fails if no block can be decompressed for want of the method.
-func (r *Reader) scan() error {
-	offset := int64(min(headerSize, r.size))
-	var kept buffers
-	for last := int64(0); offset < r.size; {
-		h, payload, err := r.block(offset, &kept)
-		var method *methodError
-		switch {
-		case errors.As(err, &method):
-			return err
-		case err == nil:
-			last = h.last
-			r.scanned(offset, h, payload)
-			offset += blockHeaderSize + int64(h.stored)
-			continue
-		}
-		if b, e := r.read(offset, min(trailerSize, r.size-offset)); e == nil {
-			if _, ok := parseTrailer(b); ok && offset+trailerSize == r.size {
-				r.complete = true
-				return nil
-			}
-		}
-		next, h := r.next(offset + 1)
-		p := Problem{Offset: offset, Size: next - offset, Err: err}
-		if last != 0 {
-			p.From = time.Unix(0, last)
-		}
-		if next < r.size {
-			p.Err, p.To = errDamaged, time.Unix(0, h.first)
-		} else if errors.Is(err, errDamaged) && r.size-offset >= blockHeaderSize+4 {
-			p.Err = errors.New("damaged, or the file is cut off")
-		}
-		r.problem(p)
-		offset = next
-	}
-	return nil
-}
-
-// scanned adds a block that the scan found.
-func (r *Reader) scanned(offset int64, h blockHeader, payload []byte) {
-	if h.kind != dataBlock {
-		return
-	}
-	b := indexedBlock{
-		Offset: offset, Size: blockHeaderSize + int64(h.stored), First: h.first, Last: h.last, Records: h.records, Number: h.number,
-	}
-	for len(payload) > 0 {
-		e, rest, err := parseEntry(payload, h.first)
-		if err != nil {
-			r.problem(Problem{Offset: offset, Size: b.Size, From: time.Unix(0, h.first), To: time.Unix(0, h.last), Err: err})
-			break
-		}
-		if (e.kind == Opened || e.kind == again) && r.streams[e.stream] == nil {
-			if s, err := parseStream(e); err == nil {
-				r.streams[e.stream] = s
-			}
-		}
-		if !slices.Contains(b.Streams, e.stream) {
-			b.Streams = append(b.Streams, e.stream)
-		}
-		payload = rest
-	}
-	r.blocks = append(r.blocks, b)
-}
-
-// next returns the offset of the next good header at or after offset, or the size of the file.
-func (r *Reader) next(offset int64) (int64, blockHeader) {
-	const window = 1 << 20
-	for offset < r.size {
-		b, err := r.read(offset, min(window, r.size-offset))
-		if err != nil {
-			break
-		}
-		for at := 0; ; at++ {
-			found := bytes.Index(b[at:], []byte(blockMarker))
-			if found < 0 {
-				break
-			}
-			at += found
-			head, err := r.read(offset+int64(at), min(blockHeaderSize, r.size-offset-int64(at)))
-			if err != nil {
-				break
-			}
-			if h, ok := parseBlockHeader(head); ok {
-				return offset + int64(at), h
-			}
-		}
-		if len(b) < window {
-			break
-		}
-		offset += window - int64(len(blockMarker)-1)
-	}
-	return r.size, blockHeader{}
-}
-
 // Records yields the records of the streams that want selects, in the order in which they were written. A nil want
 // selects all. Damaged blocks are skipped and added to Problems. If a block is compressed by a method that the Reader
 // does not have, the error is the last element.
 func (r *Reader) Records(want func(*Stream) bool) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		p := pass{payloads: payloads{Reader: r}, want: want, numbers: map[uint64]uint64{}, yield: yield}
+		p := pass{payloads: payloads{Reader: r, effort: r.effort()}, want: want, numbers: map[uint64]uint64{}, yield: yield}
 		for i, b := range r.blocks {
 			if slices.ContainsFunc(b.Streams, p.selected) && !p.block(i) {
 				return
@@ -420,7 +346,7 @@ func (p *pass) selected(id uint64) bool {
 
 // block yields the records of a block. It returns false if the caller wants no more.
 func (p *pass) block(i int) bool {
-	h, payload, err := p.Reader.block(p.blocks[i].Offset, &p.buffers)
+	h, payload, err := p.Reader.block(p.blocks[i].Offset, &p.buffers, &p.effort)
 	for rest := payload; err == nil && len(rest) > 0; {
 		var e entry
 		if e, rest, err = parseEntry(rest, h.first); err != nil || !p.selected(e.stream) {
@@ -440,6 +366,11 @@ func (p *pass) block(i int) bool {
 	var method *methodError
 	if errors.As(err, &method) {
 		p.yield(Record{}, fmt.Errorf("recording: %w", err))
+		return false
+	}
+	if errors.Is(err, errEffort) {
+		offset := p.blocks[i].Offset
+		p.problem(Problem{Offset: offset, Size: p.size - offset, From: time.Unix(0, p.blocks[i].First), Err: err})
 		return false
 	}
 	if err != nil {

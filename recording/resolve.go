@@ -17,8 +17,9 @@ const keptPayloads = 256 << 20
 // used since the last time are forgotten.
 type payloads struct {
 	*Reader
+	effort        effort
 	recent, older map[int][]byte // by index in Reader.blocks
-	size          int            // of the recent ones in bytes
+	kept          int            // size of the recent ones in bytes
 	failed        map[int]error  // blocks that cannot be read
 	frame         []byte         // the last one that was resolved
 }
@@ -32,7 +33,9 @@ func (p *payloads) of(i int) ([]byte, error) {
 	if !ok {
 		err := p.failed[i]
 		if err == nil {
-			_, b, err = p.Reader.block(p.blocks[i].Offset, nil)
+			if _, b, err = p.Reader.block(p.blocks[i].Offset, &buffers{}, &p.effort); err == nil {
+				err = p.effort.spend(15 * len(b)) // it takes longer than a copy, and memory is new
+			}
 		}
 		if err != nil {
 			if p.failed == nil {
@@ -42,11 +45,11 @@ func (p *payloads) of(i int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if p.recent == nil || p.size+len(b) > keptPayloads/2 {
-		p.recent, p.older, p.size = map[int][]byte{}, p.recent, 0
+	if p.recent == nil || p.kept+len(b) > keptPayloads/2 {
+		p.recent, p.older, p.kept = map[int][]byte{}, p.recent, 0
 	}
 	p.recent[i] = b
-	p.size += len(b)
+	p.kept += len(b)
 	return b, nil
 }
 
@@ -79,6 +82,9 @@ func (p *payloads) resolve(block int, own, data []byte) ([]byte, error) {
 	if err == nil && len(p.frame) > maxRecord {
 		err = errDifference
 	}
+	if err == nil {
+		err = p.effort.spend(len(p.frame))
+	}
 	return p.frame, err
 }
 
@@ -91,7 +97,7 @@ func (p *payloads) earlier(block, back int) ([]byte, error) {
 	if found {
 		b, err := p.of(i)
 		var method *methodError
-		if err == nil || errors.As(err, &method) {
+		if err == nil || errors.As(err, &method) || errors.Is(err, errEffort) {
 			return b, err
 		}
 		p.damaged(i, err)
@@ -113,8 +119,9 @@ func (r *Reader) needed(i int, found bool, at int64) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for p := range r.problems {
-		if p := &r.problems[p]; p.Offset >= from && p.Offset < to {
+	n, _ := slices.BinarySearchFunc(r.problems, from, func(p Problem, offset int64) int { return cmp.Compare(p.Offset, offset) })
+	if n < len(r.problems) {
+		if p := &r.problems[n]; p.Offset < to {
 			if last := time.Unix(0, at); last.After(p.To) {
 				p.To = last
 			}

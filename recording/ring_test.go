@@ -106,7 +106,7 @@ func requireDump(r *rig, ring *recording.Ring, moments []moment) {
 	defer file.Close()
 	require.True(r, file.Complete())
 	require.Empty(r, file.Problems())
-	timeline, err := recording.Load[*corev1.Pod](file.Reader, nil)
+	timeline, err := recording.Load[*corev1.Pod](r.Context(), file.Reader, nil)
 	require.NoError(r, err)
 	require.Empty(r, timeline.Notes())
 	checked := 0
@@ -236,7 +236,7 @@ func TestARingOfAKilledProcess(t *testing.T) {
 	file, err := recording.Open(dumps[0], recording.ReadOptions{})
 	require.NoError(t, err)
 	defer file.Close()
-	timeline, err := recording.Load[*corev1.Pod](file.Reader, nil)
+	timeline, err := recording.Load[*corev1.Pod](t.Context(), file.Reader, nil)
 	require.NoError(t, err)
 	changes := timeline.Changes()
 	require.NotEmpty(t, changes)

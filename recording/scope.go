@@ -16,6 +16,7 @@ type Scope struct {
 
 	state Progress
 	open  map[uint64]Activity // the streams that have no end yet
+	busy  map[Activity]int    // the number of streams with an activity
 	marks []Progress          // by time
 }
 
@@ -72,7 +73,7 @@ func (l *loader[T]) progress(s *Stream) *Scope {
 	if sc == nil {
 		sc = &Scope{
 			Resource: s.Resource(), Namespace: s.Namespace, LabelSelector: s.Options["labelSelector"],
-			FieldSelector: s.Options["fieldSelector"], open: map[uint64]Activity{},
+			FieldSelector: s.Options["fieldSelector"], open: map[uint64]Activity{}, busy: map[Activity]int{},
 		}
 		l.progresses[key] = sc
 		l.timeline.scopes = append(l.timeline.scopes, sc)
@@ -98,11 +99,21 @@ func (s *Scope) opened(stream *Stream) {
 	}
 	switch {
 	case !stream.Watch:
-		s.open[stream.ID] = Listing
+		s.set(stream, Listing)
 	case stream.Options["sendInitialEvents"] == "true":
-		s.open[stream.ID] = WatchListing
+		s.set(stream, WatchListing)
 	default:
-		s.open[stream.ID] = Watching
+		s.set(stream, Watching)
+	}
+}
+
+// set sets the activity of a stream; None after its end.
+func (s *Scope) set(stream *Stream, a Activity) {
+	s.busy[s.open[stream.ID]]--
+	s.busy[a]++
+	s.open[stream.ID] = a
+	if a == None {
+		delete(s.open, stream.ID)
 	}
 }
 
@@ -112,7 +123,7 @@ func (s *Scope) listed(stream *Stream) {
 	case s == nil:
 	case stream.Watch:
 		s.state.WatchLists++
-		s.open[stream.ID] = Watching
+		s.set(stream, Watching)
 	default:
 		s.state.Lists++
 	}
@@ -131,7 +142,7 @@ func (s *Scope) event(bookmark bool) {
 
 func (s *Scope) ended(stream *Stream, kind RecordKind) {
 	if s != nil {
-		delete(s.open, stream.ID)
+		s.set(stream, None)
 		s.state.Ended = kind
 	}
 }
@@ -142,8 +153,8 @@ func (s *Scope) mark(at time.Time, bytes int, known *scopeState) {
 		return
 	}
 	s.state.Activity = None
-	for _, a := range s.open {
-		if s.state.Activity == None || a == Watching || a == WatchListing && s.state.Activity == Listing {
+	for _, a := range []Activity{Listing, WatchListing, Watching} {
+		if s.busy[a] > 0 {
 			s.state.Activity = a
 		}
 	}

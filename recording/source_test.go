@@ -86,7 +86,7 @@ func (l *labeler) note(key api.Key, causes []string, write string) {
 // rerun runs the reconciler against a recording in a bubble, and returns what it did, and its last cache.
 func rerun(t *testing.T, file *bytes.Buffer) (log []string, versions map[api.Key]string) {
 	synctest.Test(t, func(t *testing.T) {
-		timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+		timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 		require.NoError(t, err)
 		source := recording.NewSource(timeline, pods, "")
 		i := informer.New(source, informer.Options[*corev1.Pod]{})
@@ -115,7 +115,7 @@ func rerun(t *testing.T, file *bytes.Buffer) (log []string, versions map[api.Key
 func TestAReconcilerRunsAgainstARecording(t *testing.T) {
 	for seed := range uint64(3) {
 		file := production(t, seed)
-		timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+		timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 		require.NoError(t, err)
 		_, last := timeline.Span()
 		want := map[api.Key]string{}
@@ -150,7 +150,7 @@ func TestASourceDropsManagedFields(t *testing.T) {
 		require.NoError(r, err)
 		pause(time.Second)
 	})
-	timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+	timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 	require.NoError(t, err)
 	for _, drop := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

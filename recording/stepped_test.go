@@ -64,7 +64,7 @@ func caches(t *testing.T, seed uint64) (file *bytes.Buffer, all []cached) {
 func TestASteppedSourceHasTheCacheOfEachVersion(t *testing.T) {
 	for seed := range uint64(3) {
 		file, all := caches(t, seed)
-		timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+		timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 		require.NoError(t, err)
 		synctest.Test(t, func(t *testing.T) {
 			source := recording.NewSteppedSource(timeline, pods, "")
@@ -107,7 +107,7 @@ func versionsOf(all []cached) (versions []string) {
 // TestASteppedSourceRefuses names what a source cannot do.
 func TestASteppedSourceRefuses(t *testing.T) {
 	file, all := caches(t, 1)
-	timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+	timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		source := recording.NewSteppedSource(timeline, pods, "default")

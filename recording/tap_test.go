@@ -218,7 +218,7 @@ func TestNothingSecretIsWritten(t *testing.T) {
 	require.True(t, strings.HasPrefix(values["first"], "redacted:"), "%q", values["first"])
 	require.Equal(t, values["first"], values["same"])
 	require.NotEqual(t, values["first"], values["later"])
-	timeline, err := recording.Load[*corev1.Secret](opened(t, files[0]), nil)
+	timeline, err := recording.Load[*corev1.Secret](t.Context(), opened(t, files[0]), nil)
 	require.NoError(t, err)
 	require.Len(t, timeline.At(secrets, timeline.Changes()[len(timeline.Changes())-1].Time), 3)
 	require.Equal(t, text(t, files[0], "secrets"), text(t, files[1], "secrets"), "the key decides about the hashes")

@@ -75,7 +75,7 @@ func TestTimelineAgreesWithTheInformer(t *testing.T) {
 					moments = append(moments, moment{time.Now(), versions})
 				}
 			})
-			timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+			timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
 			require.NoError(t, err)
 			require.Empty(t, timeline.Notes())
 			require.Equal(t, []api.Resource{pods}, timeline.Resources())
@@ -122,13 +122,13 @@ func TestTimelineOfADamagedFile(t *testing.T) {
 			pause(time.Second)
 		}
 	})
-	whole, err := recording.Load[*unstructured.Unstructured](opened(t, file), nil)
+	whole, err := recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), nil)
 	require.NoError(t, err)
 	require.Len(t, whole.Changes(), 10)
 	for n := 100; n < file.Len(); n += 7 {
 		r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(n), recording.ReadOptions{})
 		require.NoError(t, err)
-		part, err := recording.Load[*unstructured.Unstructured](r, nil)
+		part, err := recording.Load[*unstructured.Unstructured](t.Context(), r, nil)
 		require.NoError(t, err)
 		for i, c := range part.Changes() {
 			require.Equal(t, whole.Changes()[i].ResourceVersion, c.ResourceVersion)
@@ -142,7 +142,7 @@ func TestTimelineOfSelectedStreams(t *testing.T) {
 		follow(r, pods, informer.Options[*corev1.Pod]{})
 		follow(r, maps, informer.Options[*corev1.ConfigMap]{})
 	})
-	timeline, err := recording.Load[*unstructured.Unstructured](opened(t, file), func(s *recording.Stream) bool { return s.Plural == "configmaps" })
+	timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), func(s *recording.Stream) bool { return s.Plural == "configmaps" })
 	require.NoError(t, err)
 	require.Len(t, timeline.Resources(), 1)
 	require.Equal(t, "ConfigMap", timeline.Resources()[0].Kind)

@@ -88,7 +88,7 @@ func (o replayOptions) run(ctx context.Context, path string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
-	timeline, err := recording.Load[*unstructured.Unstructured](file.Reader, nil)
+	timeline, err := recording.Load[*unstructured.Unstructured](ctx, file.Reader, nil)
 	if err != nil {
 		_ = file.Close() // the other error says more
 		return err

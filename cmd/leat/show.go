@@ -131,9 +131,9 @@ func (o showOptions) run(ctx context.Context, path string, args []string, stdout
 		return o.servePage(ctx, out, path, file)
 	}
 	if resource == "" {
-		err = o.summary(out, file)
+		err = o.summary(ctx, out, file)
 	} else {
-		err = o.show(out, stderr, file, resource, until)
+		err = o.show(ctx, out, stderr, file, resource, until)
 	}
 	if err == nil {
 		err = out.flush()
@@ -155,8 +155,8 @@ func incomplete(path string, file *recording.File) error {
 }
 
 // summary prints what a file has.
-func (o showOptions) summary(out *lines, file *recording.File) error {
-	timeline, err := recording.Load[*unstructured.Unstructured](file.Reader, nil)
+func (o showOptions) summary(ctx context.Context, out *lines, file *recording.File) error {
+	timeline, err := recording.Load[*unstructured.Unstructured](ctx, file.Reader, nil)
 	if err != nil {
 		return err
 	}
@@ -226,8 +226,8 @@ func failures(counts map[int]int) string {
 }
 
 // show prints a state, a difference or a history.
-func (o showOptions) show(out *lines, stderr io.Writer, file *recording.File, name, until string) error {
-	timeline, r, err := loadResource(file, name)
+func (o showOptions) show(ctx context.Context, out *lines, stderr io.Writer, file *recording.File, name, until string) error {
+	timeline, r, err := loadResource(ctx, file, name)
 	if err != nil {
 		return err
 	}
@@ -262,10 +262,10 @@ func (o showOptions) show(out *lines, stderr io.Writer, file *recording.File, na
 }
 
 // loadResource reads the changes of a resource, which the user calls by its plural, its kind, or either with its group.
-func loadResource(file *recording.File, name string) (*recorded, api.Resource, error) {
+func loadResource(ctx context.Context, file *recording.File, name string) (*recorded, api.Resource, error) {
 	var found []api.Resource
 	var names []string
-	all, err := recording.Load[*unstructured.Unstructured](file.Reader, nil)
+	all, err := recording.Load[*unstructured.Unstructured](ctx, file.Reader, nil)
 	if err != nil {
 		return nil, api.Resource{}, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // servePage serves the page of a recording until an interrupt.
 func (o showOptions) servePage(ctx context.Context, out *lines, path string, file *recording.File) error {
-	page, err := history.New(file.Reader, history.Options{Name: filepath.Base(path), Page: livepage.Options{}})
+	page, err := history.New(ctx, file.Reader, history.Options{Name: filepath.Base(path), Page: livepage.Options{}})
 	if errors.Is(err, history.ErrEmpty) {
 		return errors.Join(fmt.Errorf("%s: the recording has no lists and no watches", path), incomplete(path, file))
 	}

@@ -4,7 +4,7 @@
 // # Example
 //
 //	file, err := recording.Open("shop.rec", recording.ReadOptions{})
-//	page, err := history.New(file.Reader, history.Options{Name: "shop.rec"})
+//	page, err := history.New(ctx, file.Reader, history.Options{Name: "shop.rec"})
 //	http.Serve(listener, page)
 //
 // See the command leat show --page.

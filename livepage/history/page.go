@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,10 +65,10 @@ type (
 // ErrEmpty is the error of a recording without a request.
 var ErrEmpty = errors.New("history: the recording has no lists and no watches")
 
-// New reads a recording. It holds all versions of the objects in memory. The error is ErrEmpty, or that of the reader
-// or of Options.Page.
-func New(r *recording.Reader, o Options) (*Page, error) {
-	timeline, err := recording.Load[*unstructured.Unstructured](r, nil)
+// New reads a recording. It holds all versions of the objects in memory. The error is ErrEmpty, or that of the
+// context, of the reader or of Options.Page.
+func New(ctx context.Context, r *recording.Reader, o Options) (*Page, error) {
+	timeline, err := recording.Load[*unstructured.Unstructured](ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}

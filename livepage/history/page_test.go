@@ -108,7 +108,7 @@ func (w *world) open(t *testing.T, n int) *history.Page {
 	t.Helper()
 	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), int64(n), recording.ReadOptions{})
 	require.NoError(t, err)
-	p, err := history.New(r, history.Options{Name: "minute.rec"})
+	p, err := history.New(t.Context(), r, history.Options{Name: "minute.rec"})
 	require.NoError(t, err)
 	return p
 }
@@ -287,7 +287,7 @@ func TestDamagedFiles(t *testing.T) {
 	require.Greater(t, whole, 20)
 	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), 16, recording.ReadOptions{})
 	require.NoError(t, err)
-	_, err = history.New(r, history.Options{})
+	_, err = history.New(t.Context(), r, history.Options{})
 	require.ErrorIs(t, err, history.ErrEmpty)
 }
 

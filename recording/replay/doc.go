@@ -3,7 +3,7 @@
 //
 // # Example
 //
-//	timeline, err := recording.Load[*unstructured.Unstructured](file.Reader, nil)
+//	timeline, err := recording.Load[*unstructured.Unstructured](ctx, file.Reader, nil)
 //	server := testserver.New(replay.Options())
 //	player, err := replay.New(server, timeline)
 //	go server.Run(ctx)

@@ -117,7 +117,7 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 			defer cancel()
 			reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
 			require.NoError(t, err)
-			timeline, err := recording.Load[*unstructured.Unstructured](reader, nil)
+			timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), reader, nil)
 			require.NoError(t, err)
 			server := testserver.New(replay.Options())
 			player, err := replay.New(server, timeline)

@@ -90,7 +90,7 @@ func load(t *testing.T, file *bytes.Buffer) *decisions.Recorded {
 	t.Helper()
 	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
 	require.NoError(t, err)
-	in, err := decisions.Load(r)
+	in, err := decisions.Load(t.Context(), r)
 	require.NoError(t, err)
 	return in
 }

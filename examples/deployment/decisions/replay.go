@@ -31,17 +31,17 @@ type Recorded struct {
 }
 
 // Load reads a recording. The error also says which changes the recording has lost.
-func Load(r *recording.Reader) (*Recorded, error) {
+func Load(ctx context.Context, r *recording.Reader) (*Recorded, error) {
 	var out Recorded
 	var errs [3]error
-	out.deployments, errs[0] = load[*appsv1.Deployment](r, workload.Deployments)
-	out.sets, errs[1] = load[*appsv1.ReplicaSet](r, workload.ReplicaSets)
-	out.pods, errs[2] = load[*workload.Pod](r, workload.Pods)
+	out.deployments, errs[0] = load[*appsv1.Deployment](ctx, r, workload.Deployments)
+	out.sets, errs[1] = load[*appsv1.ReplicaSet](ctx, r, workload.ReplicaSets)
+	out.pods, errs[2] = load[*workload.Pod](ctx, r, workload.Pods)
 	return &out, errors.Join(errs[:]...)
 }
 
-func load[T api.Object](r *recording.Reader, of api.Resource) (*recording.Timeline[T], error) {
-	t, err := recording.Load[T](r, func(s *recording.Stream) bool {
+func load[T api.Object](ctx context.Context, r *recording.Reader, of api.Resource) (*recording.Timeline[T], error) {
+	t, err := recording.Load[T](ctx, r, func(s *recording.Stream) bool {
 		return s.Resource().GroupVersionResource() == of.GroupVersionResource()
 	})
 	if err == nil && len(t.Notes()) > 0 {
