@@ -43,9 +43,10 @@
 // its resource ends with it; a deleted namespace takes its objects along, unless Options.NamespaceLifecycle is set.
 // Containers log what AppendLog writes.
 //
-// These things are missing: schemas, and with them defaults, strategic merge patches (415) and validation beyond
-// metadata; protobuf and CBOR; columns of a Table except Name and Age; admission; OpenAPI; garbage collection. The
-// module testserver/cluster adds them, for the price of Kubernetes' dependencies.
+// The server has no schemas. So it sets no defaults, validates only the metadata of objects, and refuses a strategic
+// merge patch (415). These are missing too: protobuf and CBOR; columns of a Table except Name and Age; admission;
+// OpenAPI; garbage collection. The module testserver/cluster adds all of this, for the price of Kubernetes'
+// dependencies.
 //
 // # Concurrency
 //

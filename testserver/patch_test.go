@@ -245,6 +245,40 @@ func TestApply(t *testing.T) {
 	})
 }
 
+// TestApplyMetadataLists lets two managers apply finalizers and owners. Each item has its own managers.
+func TestApplyMetadataLists(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		apply := func(manager, meta string) *unstructured.Unstructured {
+			b.Helper()
+			body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a",` + meta + `}}`
+			r := b.do(http.MethodPatch, mapsPath+"/a?fieldManager="+manager, body, "Content-Type", applyPatch)
+			require.Contains(b, []int{200, 201}, r.code, "%s", r.body)
+			return &unstructured.Unstructured{Object: r.json(t)}
+		}
+		owner := func(uid, kind string) string {
+			return `{"apiVersion":"v1","kind":"` + kind + `","name":"same","uid":"` + uid + `"}`
+		}
+		apply("one", `"finalizers":["x.y/a"],"ownerReferences":[`+owner("1", "Pod")+`]`)
+		u := apply("two", `"finalizers":["x.y/b"],"ownerReferences":[`+owner("2", "ConfigMap")+`]`)
+		require.Equal(b, []string{"x.y/a", "x.y/b"}, u.GetFinalizers())
+		require.Len(b, u.GetOwnerReferences(), 2)
+		require.Equal(b, []string{
+			`one Apply {"f:metadata":{"f:finalizers":{"v:\"x.y/a\"":{}},"f:ownerReferences":{"k:{\"uid\":\"1\"}":{}}}}`,
+			`two Apply {"f:metadata":{"f:finalizers":{"v:\"x.y/b\"":{}},"f:ownerReferences":{"k:{\"uid\":\"2\"}":{}}}}`,
+		}, managers(u))
+
+		// An item that its manager omits is removed. An owner is one value.
+		u = apply("one", `"finalizers":["x.y/b"]`)
+		require.Equal(b, []string{"x.y/b"}, u.GetFinalizers())
+		require.Equal(b, "2", string(u.GetOwnerReferences()[0].UID))
+		b.refused(409, http.MethodPatch, mapsPath+"/a?fieldManager=one",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"ownerReferences":[`+owner("2", "Secret")+`]}}`, "Content-Type", applyPatch)
+		u = apply("two", `"finalizers":[]`)
+		require.Equal(b, []string{"x.y/b"}, u.GetFinalizers(), "the other manager keeps it")
+		require.Empty(b, u.GetOwnerReferences())
+	})
+}
+
 func managersOf(u *unstructured.Unstructured, operation string) (out []string) {
 	for _, m := range managers(u) {
 		if strings.Contains(m, " "+operation+" ") {

@@ -159,6 +159,31 @@ func crd(versions ...doc) doc {
 	}
 }
 
+// TestScaleOfACustomResource has the fields of a Scale at places that the definition names, in one of two versions.
+func TestScaleOfACustomResource(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		paths := doc{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.have", "labelSelectorPath": ".status.sel"}
+		b.ok(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(
+			doc{"name": "v1", "served": true, "storage": true, "subresources": doc{"scale": paths}},
+			doc{"name": "v2", "served": true},
+		))
+		const wheelsPath = "/apis/leat.example/v1/namespaces/default/wheels"
+		b.ok(http.MethodPost, wheelsPath, custom("Wheel", "w", "spec", doc{"size": 4}, "status", doc{"have": 3, "sel": "a=b"}))
+		scale := b.ok(http.MethodGet, wheelsPath+"/w/scale", nil)
+		require.Equal(b, doc{"replicas": int64(4)}, scale.Object["spec"])
+		require.Equal(b, doc{"replicas": int64(3), "selector": "a=b"}, scale.Object["status"])
+		scale = b.ok(http.MethodPatch, wheelsPath+"/w/scale", `{"spec":{"replicas":7}}`, "Content-Type", mergePatch)
+		require.Equal(b, doc{"replicas": int64(7)}, scale.Object["spec"])
+		require.Equal(b, doc{"size": int64(7)}, b.ok(http.MethodGet, wheelsPath+"/w", nil).Object["spec"])
+		b.refused(404, http.MethodGet, strings.Replace(wheelsPath, "v1", "v2", 1)+"/w/scale", nil)
+
+		b.ok(http.MethodPost, wheelsPath, custom("Wheel", "odd", "spec", doc{"size": "many"}))
+		b.refused(500, http.MethodGet, wheelsPath+"/odd/scale", nil)
+		b.ok(http.MethodPost, wheelsPath, custom("Wheel", "none"))
+		b.refused(500, http.MethodGet, wheelsPath+"/none/scale", nil)
+	})
+}
+
 func TestCustomResourceDefinitions(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

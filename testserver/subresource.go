@@ -125,17 +125,10 @@ func (x *call) getScale() error {
 	x.store.Lock()
 	r, err := x.existing()
 	x.store.Unlock()
-	if err == nil {
-		err = x.shape().Check(r)
-	}
 	if err != nil {
 		return err
 	}
-	scale, err := x.existingScale(x.shape().Tree(r))
-	if err != nil {
-		return err
-	}
-	return x.respondTree(http.StatusOK, scale)
+	return x.respondScale(r)
 }
 
 func (x *call) updateScale() error {
@@ -187,22 +180,24 @@ func (x *call) rescale(change func(object.Tree) (object.Tree, error)) error {
 	if err != nil {
 		return err
 	}
-	scale, err := change(scaleOf(old.Tree()))
+	view := scaleView{x}
+	before, err := view.Show(old.Tree())
 	if err != nil {
 		return err
 	}
-	replicas, _ := object.IntAt(object.MapAt(scale, "spec"), "replicas")
-	tree := x.typed(old)
-	object.SetDefault(tree, "spec", object.Tree{})
-	object.MapAt(tree, "spec")["replicas"] = replicas
-	if version := object.StringAt(object.MapAt(scale, "metadata"), "resourceVersion"); version != "" {
-		object.Metadata(tree)["resourceVersion"] = version
+	scale, err := change(before)
+	if err != nil {
+		return err
+	}
+	tree, err := view.Write(x.typed(old), scale)
+	if err != nil {
+		return err
 	}
 	r, _, err := x.writer.Update(x.c, x.key(), tree, w)
 	if err != nil {
 		return err
 	}
-	return x.respondTree(http.StatusOK, scaleOf(r.Tree()))
+	return x.respondScale(r)
 }
 
 // evict deletes a pod if its disruption budget allows it.

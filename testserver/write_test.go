@@ -184,6 +184,42 @@ func TestInvalidNamesItsCauses(t *testing.T) {
 	})
 }
 
+// TestInvalidMetadata sends metadata that no object may have, in a creation and in an update.
+func TestInvalidMetadata(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		owner := func(uid string) doc {
+			return doc{"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid, "controller": true}
+		}
+		b.ok(http.MethodPost, podsPath, pod("good"))
+		for field, row := range map[string]struct {
+			value any
+			cause string
+		}{
+			"annotations":     {doc{"bad key!": ""}, "annotations"},
+			"ownerReferences": {[]any{owner("1"), owner("2")}, "ownerReferences"},
+			"finalizers":      {[]any{"not qualified"}, "finalizers"},
+		} {
+			bad := pod("bad")
+			bad["metadata"].(doc)[field] = row.value
+			status := b.refused(422, http.MethodPost, podsPath, bad)
+			require.Equal(b, "metadata."+row.cause, status.Details.Causes[0].Field)
+			patch := doc{"metadata": doc{field: row.value}}
+			status = b.refused(422, http.MethodPatch, podsPath+"/good", patch, "Content-Type", mergePatch)
+			require.Equal(b, "metadata."+row.cause, status.Details.Causes[0].Field)
+		}
+		large := doc{"metadata": doc{"annotations": doc{"a": strings.Repeat("x", 300_000)}}}
+		b.refused(422, http.MethodPatch, podsPath+"/good", large, "Content-Type", mergePatch)
+		unnamed := doc{"metadata": doc{"ownerReferences": []any{doc{"apiVersion": "v1", "kind": "Pod", "name": "a"}}}}
+		status := b.refused(422, http.MethodPatch, podsPath+"/good", unnamed, "Content-Type", mergePatch)
+		require.Equal(b, "metadata.ownerReferences[0].uid", status.Details.Causes[0].Field)
+		wrong := doc{"metadata": doc{"ownerReferences": []any{7}}}
+		b.refused(400, http.MethodPatch, podsPath+"/good", wrong, "Content-Type", mergePatch)
+		deleted := doc{"metadata": doc{"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+		status = b.refused(422, http.MethodPatch, podsPath+"/good", deleted, "Content-Type", mergePatch)
+		require.Equal(b, "metadata.deletionTimestamp", status.Details.Causes[0].Field)
+	})
+}
+
 func TestUpdate(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(mills)

@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -29,7 +31,7 @@ func FromCRD(tree object.Tree) (*Definition, error) {
 	if d.Group == "" {
 		return nil, errors.New("group is required")
 	}
-	scale := false
+	perVersion := map[string]Served{}
 	for _, v := range object.SliceAt(spec, "versions") {
 		v, _ := v.(object.Tree)
 		if v["served"] != true {
@@ -44,20 +46,41 @@ func FromCRD(tree object.Tree) (*Definition, error) {
 		} else {
 			d.Versions = append(d.Versions, object.StringAt(v, "name"))
 		}
-		subresources := object.MapAt(v, "subresources")
-		_, hasStatus := subresources["status"]
-		_, hasScale := subresources["scale"]
-		d.NoStatus, scale = d.NoStatus && !hasStatus, scale || hasScale
-		for _, f := range object.SliceAt(v, "selectableFields") {
-			if f, ok := f.(object.Tree); ok {
-				d.SelectableFields = append(d.SelectableFields, object.StringAt(f, "jsonPath"))
-			}
-		}
+		served := servedOf(v)
+		perVersion[object.StringAt(v, "name")] = served
+		d.NoStatus = d.NoStatus && !served.Status
+		d.SelectableFields = append(d.SelectableFields, served.Fields...)
 	}
 	out, err := Custom(d)
 	if err != nil {
 		return nil, err
 	}
-	out.FromCRD, out.scale = true, scale
+	out.FromCRD, out.PerVersion = true, perVersion
 	return out, nil
+}
+
+// servedOf reads one version of a CustomResourceDefinition.
+func servedOf(version object.Tree) (out Served) {
+	subresources := object.MapAt(version, "subresources")
+	_, out.Status = subresources["status"]
+	if _, ok := subresources["scale"]; ok {
+		scale := object.MapAt(subresources, "scale")
+		path := func(name, missing string) []string {
+			text := strings.TrimPrefix(cmp.Or(object.StringAt(scale, name), missing), ".")
+			if text == "" {
+				return nil
+			}
+			return strings.Split(text, ".")
+		}
+		out.Scale = &ScalePaths{
+			Replicas: path("specReplicasPath", ".spec.replicas"), StatusReplicas: path("statusReplicasPath", ".status.replicas"),
+			Selector: path("labelSelectorPath", ""),
+		}
+	}
+	for _, f := range object.SliceAt(version, "selectableFields") {
+		if f, ok := f.(object.Tree); ok {
+			out.Fields = append(out.Fields, strings.TrimPrefix(object.StringAt(f, "jsonPath"), "."))
+		}
+	}
+	return out
 }

@@ -48,9 +48,9 @@ func (wr *Writer) Apply(c *store.Collection, key types.NamespacedName, config ob
 	if err := conflicts(managers, me, leavesOf(before), wanted); err != nil && !force {
 		return nil, false, err
 	}
-	after := merge(old.Tree(), config).(object.Tree)
+	after := merge("", old.Tree(), config).(object.Tree)
 	for _, path := range abandoned(managers, me) {
-		removePath(after, strings.Split(path, fieldSeparator))
+		removePath(after, "", strings.Split(path, fieldSeparator))
 	}
 	managers = setFields(managers, me, leavesOf(before), leavesOf(after), wanted)
 	delete(object.Metadata(after), "resourceVersion")
@@ -196,7 +196,7 @@ func setFields(all []*manager, me *manager, before, after, wanted map[string]any
 }
 
 // merge writes config over have: objects field by field, lists with keys item by item, everything else as a whole.
-func merge(have, config any) any {
+func merge(path string, have, config any) any {
 	switch want := config.(type) {
 	case object.Tree:
 		into, ok := have.(object.Tree)
@@ -204,31 +204,42 @@ func merge(have, config any) any {
 			return config
 		}
 		for name, value := range want {
-			into[name] = merge(into[name], value)
+			into[name] = merge(below(path, "f:"+name), into[name], value)
 		}
 		return into
 	case []any:
 		into, ok := have.([]any)
-		keys := listKeys(want)
-		if !ok || keys == nil || !uniquelyKeyed(into, keys) {
+		keys, known := listKeys(path, want)
+		if !ok || !known || !uniquelyKeyed(into, keys) {
 			return config
 		}
 		for _, item := range want {
-			key := keyOf(item.(object.Tree), keys)
-			at := slices.IndexFunc(into, func(o any) bool { return keyOf(o.(object.Tree), keys) == key })
-			if at < 0 {
+			key := keyOf(item, keys)
+			at := slices.IndexFunc(into, func(o any) bool { return keyOf(o, keys) == key })
+			switch {
+			case at < 0:
 				into = append(into, item)
-				continue
+			case isMetadataList(path):
+				into[at] = item
+			default:
+				into[at] = merge(below(path, key), into[at], item)
 			}
-			into[at] = merge(into[at], item)
 		}
 		return into
 	}
 	return config
 }
 
-// removePath removes a field and returns the rest. "." removes the whole value.
-func removePath(at any, path []string) any {
+// below returns the path of an element.
+func below(path, element string) string {
+	if path == "" {
+		return element
+	}
+	return path + fieldSeparator + element
+}
+
+// removePath removes a field below the path where, and returns the rest. "." removes the whole value.
+func removePath(at any, where string, path []string) any {
 	if len(path) == 0 || path[0] == "." {
 		return nil
 	}
@@ -239,18 +250,18 @@ func removePath(at any, path []string) any {
 		if !ok {
 			return at
 		}
-		object.SetOrDrop(v, name, removePath(child, path[1:]))
+		object.SetOrDrop(v, name, removePath(child, below(where, path[0]), path[1:]))
 		return v
 	case []any:
-		keys := listKeys(v)
-		if keys == nil {
+		keys, known := listKeys(where, v)
+		if !known {
 			return at
 		}
-		i := slices.IndexFunc(v, func(o any) bool { return keyOf(o.(object.Tree), keys) == path[0] })
+		i := slices.IndexFunc(v, func(o any) bool { return keyOf(o, keys) == path[0] })
 		if i < 0 {
 			return at
 		}
-		if item := removePath(v[i], path[1:]); item != nil {
+		if item := removePath(v[i], below(where, path[0]), path[1:]); item != nil {
 			v[i] = item
 			return v
 		}

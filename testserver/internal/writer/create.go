@@ -65,7 +65,7 @@ func (wr *Writer) prepareNew(c *store.Collection, namespace string, tree object.
 	}
 	meta := object.Metadata(tree)
 	wr.generateName(c, meta)
-	if err := checkNames(d, meta); err != nil {
+	if err := checkMetadata(d, meta); err != nil {
 		return err
 	}
 	if err := wr.checkNamespace(d, namespace, object.StringAt(meta, "name")); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // fieldSeparator joins the elements of a field path. The elements are those of metadata.managedFields: "f:name" is a
-// field, `k:{"name":"x"}` is the item of a list with these keys, and "." is the value itself.
+// field, `k:{"name":"x"}` is the item of a list with these keys, `v:"x"` that of a set, and "." is the value itself.
 const fieldSeparator = "\x00"
 
 // manager is one entry of metadata.managedFields.
@@ -110,13 +110,17 @@ func leaves(out map[string]any, path string, value any) {
 			leaves(out, path+fieldSeparator+"f:"+name, child)
 		}
 	case []any:
-		keys := listKeys(v)
-		if keys == nil {
+		keys, known := listKeys(path, v)
+		if !known {
 			out[path] = value
 			return
 		}
 		for _, item := range v {
-			child := path + fieldSeparator + keyOf(item.(object.Tree), keys)
+			child := path + fieldSeparator + keyOf(item, keys)
+			if isMetadataList(path) {
+				out[child] = item
+				continue
+			}
 			out[child+fieldSeparator+"."] = true
 			for name, member := range item.(object.Tree) {
 				leaves(out, child+fieldSeparator+"f:"+name, member)
@@ -137,22 +141,37 @@ func isFreeMap(path string) bool {
 	return false
 }
 
-// listKeys returns the fields that identify the items of a list, or nil if the list has one owner as a whole. Without
-// schemas, it tries the keys that the lists of built-in types have.
-func listKeys(list []any) []string {
-	for _, keys := range [][]string{{"containerPort", "protocol"}, {"port", "protocol"}, {"name"}, {"type"}, {"ip"}, {"uid"}} {
+// Lists of metadata. All objects have them, and each item has an owner as a whole.
+const (
+	finalizersPath = "f:metadata" + fieldSeparator + "f:finalizers"
+	ownersPath     = "f:metadata" + fieldSeparator + "f:ownerReferences"
+)
+
+func isMetadataList(path string) bool { return path == finalizersPath || path == ownersPath }
+
+// listKeys returns the fields that identify the items of a list; the items of a set identify themselves. known is false
+// if the list has one owner as a whole. Without schemas, it tries the keys that the lists of built-in types have.
+func listKeys(path string, list []any) (keys []string, known bool) {
+	candidates := [][]string{{"containerPort", "protocol"}, {"port", "protocol"}, {"name"}, {"type"}, {"ip"}, {"uid"}}
+	switch path {
+	case finalizersPath:
+		candidates = [][]string{nil}
+	case ownersPath:
+		candidates = [][]string{{"uid"}}
+	}
+	for _, keys := range candidates {
 		if len(list) > 0 && uniquelyKeyed(list, keys) {
-			return keys
+			return keys, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 func uniquelyKeyed(list []any, keys []string) bool {
 	seen := map[string]bool{}
 	for _, item := range list {
 		m, ok := item.(object.Tree)
-		if !ok {
+		if _, text := item.(string); !ok && (!text || len(keys) > 0) {
 			return false
 		}
 		for _, k := range keys {
@@ -162,7 +181,7 @@ func uniquelyKeyed(list []any, keys []string) bool {
 				return false
 			}
 		}
-		key := keyOf(m, keys)
+		key := keyOf(item, keys)
 		if seen[key] {
 			return false
 		}
@@ -171,10 +190,15 @@ func uniquelyKeyed(list []any, keys []string) bool {
 	return true
 }
 
-func keyOf(item object.Tree, keys []string) string {
+// keyOf returns the path element of an item.
+func keyOf(item any, keys []string) string {
+	if len(keys) == 0 {
+		encoded, _ := json.Marshal(item) // encoding a string cannot fail
+		return "v:" + string(encoded)
+	}
 	key := object.Tree{}
 	for _, k := range keys {
-		key[k] = item[k]
+		key[k] = item.(object.Tree)[k]
 	}
 	encoded, _ := json.Marshal(key) // encoding strings and numbers cannot fail
 	return "k:" + string(encoded)
@@ -204,12 +228,8 @@ func readFields(out map[string]bool, path string, set object.Tree) {
 		return
 	}
 	for name, child := range set {
-		next := name
-		if path != "" {
-			next = path + fieldSeparator + name
-		}
 		members, _ := child.(object.Tree)
-		readFields(out, next, members)
+		readFields(out, below(path, name), members)
 	}
 }
 

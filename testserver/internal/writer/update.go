@@ -95,9 +95,12 @@ func checkPreconditions(d *registry.Definition, old *store.Record, tree object.T
 func (wr *Writer) replace(c *store.Collection, old *store.Record, tree object.Tree, w Write) (*store.Record, error) {
 	d := c.Definition()
 	before := old.Tree()
+	if err := checkTerminating(d, old, tree); err != nil {
+		return nil, err
+	}
 	tree = merged(d, before, tree, w)
 	meta := object.Metadata(tree)
-	if err := checkNames(d, meta); err != nil {
+	if err := checkMetadata(d, meta); err != nil {
 		return nil, err
 	}
 	if d.IsNamespace() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -148,8 +150,8 @@ func checkIdentity(d *registry.Definition, tree object.Tree, key api.Key) error 
 	return nil
 }
 
-// checkNames returns the errors that kube-apiserver finds in names and labels.
-func checkNames(d *registry.Definition, meta object.Tree) error {
+// checkMetadata returns the errors that kube-apiserver finds in the metadata of every object.
+func checkMetadata(d *registry.Definition, meta object.Tree) error {
 	var errs field.ErrorList
 	name := object.StringAt(meta, "name")
 	switch {
@@ -165,10 +167,40 @@ func checkNames(d *registry.Definition, meta object.Tree) error {
 		}
 	}
 	errs = append(errs, metav1validation.ValidateLabels(object.Labels(meta), metaPath.Child("labels"))...)
+	if annotations := annotationsOf(object.Tree{"metadata": meta}); len(annotations) > 0 {
+		texts := make(map[string]string, len(annotations))
+		for name, text := range annotations {
+			texts[name], _ = text.(string)
+		}
+		errs = append(errs, apivalidation.ValidateAnnotations(texts, metaPath.Child("annotations"))...)
+	}
+	if list := object.SliceAt(meta, "ownerReferences"); len(list) > 0 {
+		var owners []metav1.OwnerReference
+		encoded, err := json.Marshal(list)
+		if err == nil {
+			err = json.Unmarshal(encoded, &owners)
+		}
+		if err != nil {
+			return wrongType("metadata.ownerReferences", "a list of owners")
+		}
+		errs = append(errs, apivalidation.ValidateOwnerReferences(owners, metaPath.Child("ownerReferences"))...)
+	}
+	if finalizers := object.StringsAt(meta, "finalizers"); len(finalizers) > 0 {
+		errs = append(errs, apivalidation.ValidateFinalizers(finalizers, metaPath.Child("finalizers"))...)
+	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, errs)
 	}
 	return nil
+}
+
+// checkTerminating rejects an update that says that an object is being deleted, if it is not.
+func checkTerminating(d *registry.Definition, old *store.Record, tree object.Tree) error {
+	sent := object.StringAt(object.Metadata(tree), "deletionTimestamp")
+	if sent == "" || old.Deleting {
+		return nil
+	}
+	return invalid(d, old.Key.Name, field.Invalid(metaPath.Child("deletionTimestamp"), sent, apivalidation.FieldImmutableErrorMsg))
 }
 
 // invalid returns a 422 with one cause.
