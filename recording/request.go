@@ -3,15 +3,14 @@ package recording
 import (
 	"mime"
 	"net/http"
-	"slices"
+	"strconv"
 	"strings"
 )
 
-// recordedOptions are the parameters of a list or watch that decide what the server sends. Others are not written,
-// because a proxy may accept a credential as a parameter.
+// recordedOptions are the parameters of a list or watch that decide what the server sends, besides those that are true
+// or false. Others are not written, because a proxy may accept a credential as a parameter.
 var recordedOptions = []string{
-	"labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "timeoutSeconds", "sendInitialEvents",
-	"allowWatchBookmarks",
+	"labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "timeoutSeconds",
 }
 
 // streamOf describes a request; ok is false if it is neither a list nor a watch.
@@ -31,16 +30,27 @@ func streamOf(req *http.Request) (s *Stream, ok bool) {
 		return nil, false
 	}
 	query := req.URL.Query()
-	s.Watch = slices.Contains([]string{"true", "1"}, query.Get("watch"))
+	s.Watch = isTrue(query["watch"])
 	for _, name := range recordedOptions {
 		if v := query.Get(name); v != "" {
 			s.option(name, v)
+		}
+	}
+	for _, name := range []string{"sendInitialEvents", "allowWatchBookmarks"} {
+		if v := query[name]; len(v) > 0 {
+			s.option(name, strconv.FormatBool(isTrue(v)))
 		}
 	}
 	if query.Get("continue") != "" {
 		s.option("continue", "true") // the token itself is of no use
 	}
 	return s, true
+}
+
+// isTrue reports whether the server takes a parameter for true. Only its first value counts. "0" is false, and so is
+// "false" in any case. Every other value is true, also an empty one. See Convert_Slice_string_To_bool of apimachinery.
+func isTrue(values []string) bool {
+	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
 func (s *Stream) option(name, value string) {
