@@ -40,8 +40,20 @@ type level struct {
 
 // matched says which paths lead to a value.
 type matched struct {
-	fields             []*field
+	branches           []branch
+	below              uint64 // a bit for each tree in which the value is redacted, or is below a redacted field
 	hash, remove, mark bool
+}
+
+// branch is a field of one of the trees of paths.
+type branch struct {
+	*field
+	tree uint64 // the bit of the tree
+}
+
+// add adds a tree that leads from the value.
+func (m *matched) add(root *field) {
+	m.branches = append(m.branches, branch{root, 1 << len(m.branches)})
 }
 
 type filterState byte
@@ -61,19 +73,18 @@ var errJSON = errors.New("the answer is not JSON")
 
 const maxDepth = 1000
 
-// newFilter returns a filter of a list or of a watch, whose objects have the paths below roots.
-func newFilter(watch bool, roots []*field, mac hash.Hash) *filter {
-	paths := [][]string{{"items"}, {"rows", "object"}}
-	if watch {
-		paths = [][]string{{"object"}, {"object", "rows", "object"}}
-	}
+// newFilter returns a filter of lists, watches and tables, whose objects have the paths below roots. It has the paths
+// of all of them, because only the server decides what it sends. The cells of a table may repeat redacted values: all
+// of them are replaced.
+func newFilter(roots []*field, mac hash.Hash) *filter {
 	f := &filter{mac: mac}
 	for _, root := range roots {
-		for _, path := range paths {
-			top := &field{}
-			end := top.at(path[:len(path)-1])
-			end.below = map[string]*field{path[len(path)-1]: root}
-			f.value.fields = append(f.value.fields, top)
+		table := &field{below: map[string]*field{"object": root, "cells": {hash: true}}}
+		for _, top := range []*field{
+			{below: map[string]*field{"items": root, "object": root, "rows": table}},
+			{below: map[string]*field{"object": {below: map[string]*field{"rows": table}}}},
+		} {
+			f.value.add(top)
 		}
 	}
 	f.stack = append(f.stack, level{array: true, matched: f.value}) // the stream, as if it were an array of values
@@ -183,6 +194,7 @@ func (f *filter) begin(c byte) {
 		if !hidden {
 			f.out = append(f.out, c)
 		}
+		f.value.hash = f.value.below != 0 // only a text or a number can be a part of the identity
 		f.stack = append(f.stack, level{array: c == '[', matched: f.value})
 		if f.state = atName; c == '[' {
 			f.state = atValue
@@ -214,7 +226,7 @@ func (f *filter) text(c byte) {
 				break
 			}
 			f.out = append(f.out, '"')
-			f.out = base64.StdEncoding.AppendEncode(f.out, append([]byte("redacted:"), sum[:hashedBytes]...))
+			f.out = appendMarked(f.out, sum)
 			f.out = append(f.out, '"')
 		default:
 			f.out = append(f.out, c)
@@ -226,10 +238,17 @@ func (f *filter) text(c byte) {
 	f.some([]byte{c})
 }
 
-func (f *filter) hashOf(text string) []byte {
-	f.mac.Reset()
-	_, _ = f.mac.Write([]byte(text)) // as above
-	return f.mac.Sum(nil)
+// appendMarked appends the text that stands for a redacted one with a hash.
+func appendMarked(dst, sum []byte) []byte {
+	return base64.StdEncoding.AppendEncode(dst, append([]byte("redacted:"), sum[:hashedBytes]...))
+}
+
+func (f *filter) hashOf(text string) []byte { return hashOf(f.mac, text) }
+
+func hashOf(mac hash.Hash, text string) []byte {
+	mac.Reset()
+	_, _ = mac.Write([]byte(text)) // as above
+	return mac.Sum(nil)
 }
 
 func isLiteral(c byte) bool {
@@ -297,9 +316,8 @@ func (f *filter) nameByte(c byte) {
 
 // member returns which paths lead to a member, whose name is in quotes.
 func (l *level) member(quoted []byte) matched {
-	m := matched{hash: l.hash, remove: l.remove}
-	if len(l.fields) == 0 {
-		return m
+	if len(l.branches) == 0 {
+		return l.at("")
 	}
 	name := string(quoted[1 : len(quoted)-1])
 	for _, c := range quoted {
@@ -308,18 +326,37 @@ func (l *level) member(quoted []byte) matched {
 			break
 		}
 	}
-	keep := false
-	for _, f := range l.fields {
+	m := l.at(name)
+	for _, p := range m.branches {
+		if p.field.hash && m.hash {
+			p.hits.Add(1)
+		}
+	}
+	return m
+}
+
+// at returns which paths lead to a member. A tree that keeps the member does not keep it from the other trees.
+func (m *matched) at(name string) matched {
+	out := matched{below: m.below, remove: m.remove}
+	kept := uint64(0)
+	for _, p := range m.branches {
 		for _, wanted := range []string{name, "*"} {
-			if below := f.below[wanted]; below != nil {
-				m.fields = append(m.fields, below)
-				m.hash, m.remove, m.mark = m.hash || below.hash, m.remove || below.remove, m.mark || below.mark
-				keep = keep || below.keep
+			below := p.field.below[wanted]
+			if below == nil {
+				continue
+			}
+			out.branches = append(out.branches, branch{below, p.tree})
+			out.remove, out.mark = out.remove || below.remove, out.mark || below.mark
+			if below.hash {
+				out.below |= p.tree
+			}
+			if below.keep {
+				kept |= p.tree
 			}
 		}
 	}
-	m.hash = m.hash && !keep
-	return m
+	out.hash = out.below&^kept != 0
+	return out
 }
 
 // separator reads the byte behind a value: another value follows, or the object or array ends.

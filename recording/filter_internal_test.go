@@ -12,7 +12,7 @@ import (
 )
 
 // redacted passes a text through a filter, in pieces of n bytes.
-func redacted(t testing.TB, watch bool, text string, n int, paths ...string) (string, error) {
+func redacted(t testing.TB, text string, n int, paths ...string) (string, error) {
 	t.Helper()
 	var all []Redaction
 	for _, p := range paths {
@@ -20,7 +20,7 @@ func redacted(t testing.TB, watch bool, text string, n int, paths ...string) (st
 	}
 	compiled, err := compileRedactions(all)
 	require.NoError(t, err)
-	f := newFilter(watch, compiled.of("things"), hmac.New(sha256.New, []byte("key")))
+	f := newFilter(compiled.of("things"), hmac.New(sha256.New, []byte("key")))
 	var out strings.Builder
 	for text != "" {
 		n := min(n, len(text))
@@ -37,28 +37,31 @@ func redacted(t testing.TB, watch bool, text string, n int, paths ...string) (st
 // TestFilter lists what the filter makes of objects. H stands for a hash.
 func TestFilter(t *testing.T) {
 	for _, c := range []struct {
-		watch    bool
 		path     string
 		in, want string
 	}{
-		{true, "data", `{"type":"ADDED","object":{"data":{"a":"x","b":["y",{"c":"z"}]},"kept":"x"}}`, `{"type":"ADDED","object":{"data":{"a":H,"b":[H,{"c":H}]},"kept":"x"}}`},
-		{true, "data", `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":"in"}}`, `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":H}}`},
-		{true, "d.*.x", `{"object":{"d":{"a":{"x":"1","y":"2"},"b":{"x":"3"}}}}`, `{"object":{"d":{"a":{"x":H,"y":"2"},"b":{"x":H}}}}`},
-		{true, "l[*].v", `{"object":{"l":[{"v":"1","n":"a"},{"v":"2"}]}}`, `{"object":{"l":[{"v":H,"n":"a"},{"v":H}]}}`},
-		{true, "data", `{"object":{"d\u0061ta":"x"}}`, `{"object":{"d\u0061ta":H}}`},
-		{true, "data", `{"object":{"data":"with \" and \\"}}`, `{"object":{"data":H}}`},
-		{true, "data", `{"object":{"data":[null,true,false]}}`, `{"object":{"data":[null,false,false]}}`},
-		{true, "data", `{"object":{"data":{},"more":[]}}`, `{"object":{"data":{},"more":[]}}`},
-		{true, "data", `{"object":{"metadata":{"managedFields":[{"a":{"b":["}"]}}],"name":"n"}}}`, `{"object":{"metadata":{"managedFields":null,"name":"n"}}}`},
-		{true, "data", `{"object":{"metadata":{"managedFields":"x","name":1}}}`, `{"object":{"metadata":{"managedFields":null,"name":1}}}`},
-		{true, "data", `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","b":"c"}}}}`, `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":H,"b":"c"}}}}`},
-		{true, "metadata", `{"object":{"metadata":{"name":"n","labels":{"name":"l"},"annotations":{"k8s.io/initial-events-end":"true"}}}}`, `{"object":{"metadata":{"name":"n","labels":{"name":H},"annotations":{"k8s.io/initial-events-end":"true"}}}}`},
-		{true, "metadata", `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"secret"}}}}`, `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":H}}}}`},
-		{false, "data", `{"kind":"List", "items":[ {"data":"a"} , {"data":"b","x":"c"}],"data":"d"}`, `{"kind":"List", "items":[ {"data":H} , {"data":H,"x":"c"}],"data":"d"}`},
-		{false, "data", `{"rows":[{"cells":["a"],"object":{"data":"b"}}]}`, `{"rows":[{"cells":["a"],"object":{"data":H}}]}`},
+		{"data", `{"type":"ADDED","object":{"data":{"a":"x","b":["y",{"c":"z"}]},"kept":"x"}}`, `{"type":"ADDED","object":{"data":{"a":H,"b":[H,{"c":H}]},"kept":"x"}}`},
+		{"data", `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":"in"}}`, `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":H}}`},
+		{"d.*.x", `{"object":{"d":{"a":{"x":"1","y":"2"},"b":{"x":"3"}}}}`, `{"object":{"d":{"a":{"x":H,"y":"2"},"b":{"x":H}}}}`},
+		{"l[*].v", `{"object":{"l":[{"v":"1","n":"a"},{"v":"2"}]}}`, `{"object":{"l":[{"v":H,"n":"a"},{"v":H}]}}`},
+		{"data", `{"object":{"d\u0061ta":"x"}}`, `{"object":{"d\u0061ta":H}}`},
+		{"data", `{"object":{"data":"with \" and \\"}}`, `{"object":{"data":H}}`},
+		{"data", `{"object":{"data":[null,true,false]}}`, `{"object":{"data":[null,false,false]}}`},
+		{"data", `{"object":{"data":{},"more":[]}}`, `{"object":{"data":{},"more":[]}}`},
+		{"data", `{"object":{"metadata":{"managedFields":[{"a":{"b":["}"]}}],"name":"n"}}}`, `{"object":{"metadata":{"managedFields":null,"name":"n"}}}`},
+		{"data", `{"object":{"metadata":{"managedFields":"x","name":1}}}`, `{"object":{"metadata":{"managedFields":null,"name":1}}}`},
+		{"data", `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","b":"c"}}}}`, `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":H,"b":"c"}}}}`},
+		{"metadata", `{"object":{"metadata":{"name":"n","labels":{"name":"l"},"annotations":{"k8s.io/initial-events-end":"true"}}}}`, `{"object":{"metadata":{"name":"n","labels":{"name":H},"annotations":{"k8s.io/initial-events-end":"true"}}}}`},
+		{"metadata", `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"secret"}}}}`, `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":H}}}}`},
+		{"data", `{"kind":"List", "items":[ {"data":"a"} , {"data":"b","x":"c"}],"data":"d"}`, `{"kind":"List", "items":[ {"data":H} , {"data":H,"x":"c"}],"data":"d"}`},
+		{"data", `{"rows":[{"cells":["a",true,null],"object":{"data":"b"}}],"c":"d"}`, `{"rows":[{"cells":[H,false,null],"object":{"data":H}}],"c":"d"}`},
+		{"data", `{"type":"ADDED","object":{"rows":[{"cells":["a"],"object":{"data":"b","x":"c"}}]}}`, `{"type":"ADDED","object":{"rows":[{"cells":[H],"object":{"data":H,"x":"c"}}]}}`},
+		{"data", `{"items":[{"data":"a"}]}` + "\n" + `{"object":{"data":"b"}}`, `{"items":[{"data":H}]}` + "\n" + `{"object":{"data":H}}`},
+		{"*", `{"object":{"kind":"k","rows":[{"object":{"kind":"a","metadata":{"name":"b"}}}]}}`, `{"object":{"kind":"k","rows":[{"object":{"kind":H,"metadata":{"name":H}}}]}}`},
+		{"*", `{"items":[{"kind":{"a":"b"},"apiVersion":["c"],"metadata":{"name":{"d":["e"]},"uid":"u"}}]}`, `{"items":[{"kind":{"a":H},"apiVersion":[H],"metadata":{"name":{"d":[H]},"uid":"u"}}]}`},
 	} {
 		for n := 1; n <= len(c.in); n++ {
-			got, err := redacted(t, c.watch, c.in, n, c.path)
+			got, err := redacted(t, c.in, n, c.path)
 			require.NoError(t, err, c.in)
 			for strings.Contains(got, `"`+Mark) {
 				at := strings.Index(got, `"`+Mark)
@@ -67,7 +70,7 @@ func TestFilter(t *testing.T) {
 			require.Equal(t, c.want, got)
 		}
 	}
-	got, err := redacted(t, true, `{"object":{"data":[12,-3.5e7,12]}}`, 5, "data")
+	got, err := redacted(t, `{"object":{"data":[12,-3.5e7,12]}}`, 5, "data")
 	require.NoError(t, err)
 	var numbers struct{ Object struct{ Data []uint32 } }
 	require.NoError(t, json.Unmarshal([]byte(got), &numbers))
@@ -79,7 +82,7 @@ func TestFilter(t *testing.T) {
 // TestFilterRefuses what is not JSON, because it cannot know where the values are.
 func TestFilterRefuses(t *testing.T) {
 	for _, text := range []string{`}`, `{"a":}`, `{a:1}`, `{"a" 1}`, `[1 2]`, `{"a":1]`, `<html>`, strings.Repeat("[", maxDepth+1)} {
-		_, err := redacted(t, true, text, 3, "data")
+		_, err := redacted(t, text, 3, "data")
 		require.ErrorIs(t, err, errJSON, text)
 	}
 }
@@ -91,8 +94,8 @@ func FuzzFilter(f *testing.F) {
 	f.Add(`{"object":{"data":"needle\\\" \u0041"}}{"object":null}`, 1)
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = max(1, min(n, 100))
-		whole, err := redacted(t, true, text, len(text)+1, "*")
-		parts, errParts := redacted(t, true, text, n, "*")
+		whole, err := redacted(t, text, len(text)+1, "*")
+		parts, errParts := redacted(t, text, n, "*")
 		require.Equal(t, err, errParts)
 		if err != nil || !json.Valid([]byte(text)) {
 			return

@@ -29,6 +29,7 @@ type Options struct {
 	Compression Compression
 	// Redact names values that are replaced by hashes before they are written, besides those of Secrets: their data,
 	// and their annotations. A resource with redactions is requested as JSON, because protobuf does not name fields.
+	// All cells of its tables are replaced too, and so are the values in selectors of redacted fields.
 	Redact []Redaction
 	// Key is the key of the hashes. Equal values have equal hashes in all recordings with the same key. Nil means a
 	// random key, which is never written; values are then comparable only within the recording.
@@ -57,6 +58,9 @@ type Stats struct {
 	Bytes   uint64 // of answers
 	Written uint64 // bytes of the file, or of all segments of the ring
 	Lost    uint64 // streams that are not complete, because the backlog was full or a frame too large
+	// Redacted has the number of replaced fields for each element of Options.Redact. If it is 0, no received object had
+	// the field, or its path is wrong.
+	Redacted []uint64
 }
 
 // Recorder records the lists and watches of a client. Wrap is its tap; Run writes what the tap has copied. Make one
@@ -174,7 +178,7 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 }
 
 func newRecorder(o Options) (*Recorder, error) {
-	o.Backlog = cmp.Or(o.Backlog, defaultBacklog)
+	o.Backlog, o.Redact = cmp.Or(o.Backlog, defaultBacklog), slices.Clone(o.Redact)
 	compiled, err := compileRedactions(o.Redact)
 	if err != nil {
 		return nil, err
@@ -208,6 +212,7 @@ func (r *Recorder) hash() hash.Hash { return hmac.New(sha256.New, r.key) }
 func (r *Recorder) Stats() Stats {
 	return Stats{
 		Streams: r.streams.Load(), Events: r.events.Load(), Bytes: r.bytes.Load(), Written: r.written.Load(), Lost: r.lost.Load(),
+		Redacted: r.redact.hits(r.o.Redact),
 	}
 }
 

@@ -2,7 +2,9 @@ package recording
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/quote"
@@ -11,11 +13,13 @@ import (
 // Redaction names values that must not reach the disk.
 type Redaction struct {
 	// Resource is the plural name, such as "configmaps", or the plural name with its group, such as "deployments.apps".
-	// A name without a group is that of the resources of all groups. "*" is every resource.
+	// A name without a group is that of the resources of all groups. "*" is every resource. The case of letters does
+	// not matter.
 	Resource string
 	// Path leads from the object to a field: "data", "spec.template.spec.containers.env.value",
 	// "metadata.annotations['example.com/token']". "*" is every field of an object. The items of a list need no
 	// mention; [*] is allowed. All values below the field are replaced, except the kind and the identity of the object.
+	// The case of the letters matters. Stats.Redacted shows a path that leads nowhere.
 	Path string
 }
 
@@ -41,6 +45,8 @@ type field struct {
 	remove bool // the value is replaced by null
 	keep   bool // the value stays, also below a field whose values are replaced
 	mark   bool // a value "true" stays
+
+	hits atomic.Uint64 // values of this field that were replaced
 }
 
 // compileRedactions checks the paths and adds those of Secrets. A resource with a redaction also loses what may repeat
@@ -56,10 +62,15 @@ func compileRedactions(all []Redaction) (redactions, error) {
 		if err != nil {
 			return nil, fmt.Errorf("recording: redaction of %s: %s: %w", r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxPath), err)
 		}
-		root := out[r.Resource]
+		if isIdentity(path) {
+			return nil, fmt.Errorf("recording: redaction of %s: %s: this field is never redacted, because a recording needs the kind and the identity of each object",
+				r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxPath))
+		}
+		resource := strings.ToLower(r.Resource)
+		root := out[resource]
 		if root == nil {
 			root = &field{}
-			out[r.Resource] = root
+			out[resource] = root
 			root.at([]string{"metadata", "annotations", lastApplied}).hash = true
 			root.at([]string{"metadata", "managedFields"}).remove = true
 			root.at([]string{"metadata", "annotations", api.InitialEventsEndAnnotation}).mark = true
@@ -72,8 +83,27 @@ func compileRedactions(all []Redaction) (redactions, error) {
 	return out, nil
 }
 
-// of returns the paths of a resource; empty if nothing is redacted.
+// isIdentity reports whether a path leads to a field that is never redacted, or below one.
+func isIdentity(path []string) bool {
+	return slices.ContainsFunc(identity, func(text string) bool {
+		names := strings.Split(text, ".")
+		return len(path) >= len(names) && slices.Equal(path[:len(names)], names)
+	})
+}
+
+// hits returns how many values each of the redactions has replaced. They were compiled.
+func (r redactions) hits(all []Redaction) (counts []uint64) {
+	for _, one := range all {
+		path, _ := parsePath(one.Path) // compileRedactions has checked it
+		counts = append(counts, r[strings.ToLower(one.Resource)].at(path).hits.Load())
+	}
+	return counts
+}
+
+// of returns the paths of a resource; empty if nothing is redacted. A server may accept the name of a resource in
+// another case.
 func (r redactions) of(resource string) (roots []*field) {
+	resource = strings.ToLower(resource)
 	names := []string{resource, "*"}
 	if plural, _, grouped := strings.Cut(resource, "."); grouped {
 		names = append(names, plural)
@@ -98,6 +128,16 @@ func (f *field) at(path []string) *field {
 		f = f.below[name]
 	}
 	return f
+}
+
+// redacts reports whether a field below f is redacted.
+func (f *field) redacts() bool {
+	for _, below := range f.below {
+		if below.hash || below.remove || below.redacts() {
+			return true
+		}
+	}
+	return false
 }
 
 // parsePath splits a path into names.

@@ -69,7 +69,8 @@ func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
 	t := &tap{recorder: r, Stream: s, framer: framer{watch: s.Watch, protobuf: s.ContentType == typeProtobuf}}
 	switch {
 	case len(hidden) > 0:
-		t.filter = newFilter(s.Watch, hidden, r.hash())
+		s.hide(hidden, r.hash())
+		t.filter = newFilter(hidden, r.hash())
 	case s.Watch && r.frames != nil:
 		t.cutter = newCutter(t, r.frames, t.framer.protobuf)
 	}
