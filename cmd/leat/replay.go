@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -29,6 +30,9 @@ type replayOptions struct {
 	step  bool
 	wait  bool
 }
+
+// The bounds of --speed. An hour takes six weeks at the lowest speed, and less than 4 ms at the highest one.
+const slowest, fastest = 1e-3, 1e6
 
 func newReplay() *cobra.Command {
 	var o replayOptions
@@ -68,7 +72,7 @@ client-go with JSON. They cannot write.`,
 		}
 	})
 	f := cmd.Flags()
-	f.Float64Var(&o.speed, "speed", 1, "how many times as fast as recorded")
+	f.Float64Var(&o.speed, "speed", 1, "how many times as fast as recorded, from 0.001 to 1000000")
 	f.BoolVar(&o.step, "step", false, "make one change for each line of standard input")
 	f.BoolVar(&o.wait, "wait", false, "begin when the first watch is open, so that a client misses nothing")
 	return cmd
@@ -76,8 +80,8 @@ client-go with JSON. They cannot write.`,
 
 func (o replayOptions) run(ctx context.Context, path string, stdin io.Reader, stdout, stderr io.Writer) error {
 	switch {
-	case !(o.speed > 0):
-		return usagef("--speed %v: it must be above 0", o.speed)
+	case !(o.speed >= slowest && o.speed <= fastest):
+		return usagef("--speed %v: it must be from %v to %.0f", o.speed, slowest, fastest)
 	case o.step && (o.speed != 1 || o.wait):
 		return usagef("--step excludes --speed and --wait")
 	}
@@ -155,8 +159,9 @@ func (o replayOptions) notice(timeline *recorded) string {
 		}
 	}
 	first, last := timeline.Span()
+	took := time.Duration(min(float64(last.Sub(first))/o.speed, math.MaxInt64/2)) // so that it fits
 	text := fmt.Sprintf("replaying %v: %d objects, then %d changes in %v\n", timeline.Resources(), len(timeline.Changes())-changes, changes,
-		time.Duration(float64(last.Sub(first))/o.speed).Round(time.Second))
+		took.Round(time.Second))
 	if o.step {
 		text += "press Enter for the next change\n"
 	}

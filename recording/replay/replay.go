@@ -81,9 +81,16 @@ func (p *Player) Next() (Change, error) {
 	return c, nil
 }
 
-// Run plays the changes that are left, with their pauses divided by speed, which is above 0. It returns nil after the
-// last one, and the error of ctx if that ends first. played may be nil; it gets each change.
+// longest bounds a pause in nanoseconds, so that it is a time.Duration. It is 146 years.
+const longest = 1 << 62
+
+// Run plays the changes that are left, with their pauses divided by speed, which is above 0. An infinite speed has no
+// pauses. Run returns nil after the last change, and the error of ctx if that ends first. played may be nil; it gets
+// each change.
 func (p *Player) Run(ctx context.Context, speed float64, played func(Change)) error {
+	if !(speed > 0) {
+		return fmt.Errorf("replay: the speed %v is not above 0", speed)
+	}
 	if p.Left() == 0 {
 		return nil
 	}
@@ -91,7 +98,8 @@ func (p *Player) Run(ctx context.Context, speed float64, played func(Change)) er
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for p.Left() > 0 {
-		due := begin.Add(time.Duration(float64(p.changes[p.at].Time.Sub(first)) / speed))
+		pause := float64(p.changes[p.at].Time.Sub(first)) / speed
+		due := begin.Add(time.Duration(min(pause, longest)))
 		timer.Reset(time.Until(due))
 		select {
 		case <-timer.C:

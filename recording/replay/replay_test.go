@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -148,6 +149,58 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 			}
 		}
 		require.InDelta(t, 19*float64(time.Second)/speed, took.Seconds()*float64(time.Second), 0.1*float64(time.Second))
+	}
+}
+
+// TestASlowReplay has pauses that are longer than a time.Duration, and speeds that are not above 0.
+func TestASlowReplay(t *testing.T) {
+	var file bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		r, err := recording.New(&file, recording.Options{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		server := testserver.New(testserver.Options{})
+		var running, written sync.WaitGroup
+		stop, end := context.WithCancel(t.Context())
+		written.Go(func() { require.NoError(t, r.Run(stop)) })
+		running.Go(func() { _ = server.Run(ctx) })
+		follow(ctx, &running, client(t, server, r), maps, &seen{}, time.Now())
+		for n := range 3 {
+			o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprint("m", n), "namespace": "default"}}}
+			_, err := server.Create(maps, o)
+			require.NoError(t, err)
+			<-time.After(time.Second)
+		}
+		cancel()
+		running.Wait()
+		end()
+		written.Wait()
+	})
+	reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	require.NoError(t, err)
+	timeline, err := recording.Load[*unstructured.Unstructured](reader, nil)
+	require.NoError(t, err)
+	for speed, want := range map[float64]int{1e-13: 1, 5e-324: 1, 1: 2, math.Inf(1): 3} {
+		synctest.Test(t, func(t *testing.T) {
+			player, err := replay.New(testserver.New(replay.Options()), timeline)
+			require.NoError(t, err)
+			require.Equal(t, 3, player.Left())
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			played := 0
+			err = player.Run(ctx, speed, func(replay.Change) { played++ })
+			require.Equal(t, want, played, speed)
+			if want < 3 {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+	player, err := replay.New(testserver.New(replay.Options()), timeline)
+	require.NoError(t, err)
+	for _, speed := range []float64{0, -1, math.NaN(), math.Inf(-1)} {
+		require.EqualError(t, player.Run(t.Context(), speed, nil), fmt.Sprintf("replay: the speed %v is not above 0", speed))
 	}
 }
 
