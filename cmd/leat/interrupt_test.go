@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,14 +19,60 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asLeat makes the test binary run main instead of the tests.
-const asLeat = "LEAT_TEST_RUN_MAIN"
+// asLeat makes the test binary run main instead of the tests. asBusy makes it run busy.
+const (
+	asLeat = "LEAT_TEST_RUN_MAIN"
+	asBusy = "LEAT_TEST_BUSY"
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asLeat) != "" {
+	switch {
+	case os.Getenv(asLeat) != "":
 		main()
+	case os.Getenv(asBusy) != "":
+		busy()
 	}
 	os.Exit(m.Run())
+}
+
+// busy is a command that does not end with its context, as one that reads a large file.
+func busy() {
+	ctx := interruptible()
+	fmt.Println("ready")
+	<-ctx.Done()
+	fmt.Println(context.Cause(ctx))
+	_, _ = io.ReadAll(os.Stdin) // until the test ends
+}
+
+// TestTheSecondInterruptEndsABusyProcess interrupts a process that has seen the first signal and still works.
+func TestTheSecondInterruptEndsABusyProcess(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot interrupt another one")
+	}
+	for _, second := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		process := exec.CommandContext(t.Context(), os.Args[0])
+		process.Env = append(os.Environ(), asBusy+"=1")
+		input, err := process.StdinPipe()
+		require.NoError(t, err)
+		output, err := process.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, process.Start())
+		lines := bufio.NewReader(output)
+		for _, want := range []string{"ready\n", "interrupt signal received\n"} {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, want, line)
+			if want == "ready\n" {
+				require.NoError(t, process.Process.Signal(os.Interrupt))
+			}
+		}
+		require.NoError(t, process.Process.Signal(second))
+		rest, err := io.ReadAll(lines)
+		require.NoError(t, err)
+		require.Empty(t, rest)
+		require.ErrorContains(t, process.Wait(), "signal: "+second.String())
+		_ = input.Close()
+	}
 }
 
 // TestTheFirstInterruptEndsTheProcess interrupts commands whose server accepts connections and never answers.

@@ -14,9 +14,19 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(interruptible(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// interruptible returns a context that the first interrupt ends. Before it ends, the process stops to catch signals, so
+// that each later one ends the process at once, also while a command does not look at the context.
+func interruptible() context.Context {
+	first, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	context.AfterFunc(first, func() {
+		stop()
+		cancel(context.Cause(first))
+	})
+	return ctx
 }
 
 // run runs a command and returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line. An
