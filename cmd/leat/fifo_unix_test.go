@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -37,4 +38,57 @@ func TestAFIFOIsOneClearError(t *testing.T) {
 			require.Equal(t, "leat: "+want+why, errs.String())
 		}
 	}
+}
+
+// TestForceMakesAFilePrivate overwrites files that everybody may read, directly and through a symbolic link. Pipes and
+// devices keep their modes.
+func TestForceMakesAFilePrivate(t *testing.T) {
+	dir := t.TempDir()
+	open := func(path string) {
+		t.Helper()
+		var f lateFile
+		_, err := f.Write([]byte("new"))
+		require.NoError(t, err)
+		require.NoError(t, f.create(path, true))
+		require.NoError(t, f.Close())
+	}
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(file, link))
+	for _, path := range []string{file, link} {
+		for _, mode := range []os.FileMode{0o644, 0o660, 0o600, 0o200} {
+			require.NoError(t, os.WriteFile(file, []byte("some older text"), 0o600))
+			require.NoError(t, os.Chmod(file, mode))
+			open(path)
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, mode&0o600, info.Mode())
+			require.NoError(t, os.Chmod(file, 0o600))
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, "new", string(b))
+		}
+	}
+	require.NoError(t, os.Remove(file))
+	open(file)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode())
+
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	require.NoError(t, os.Chmod(fifo, 0o644))
+	read := background(func() ([]byte, error) { return os.ReadFile(fifo) })
+	open(fifo)
+	r := <-read
+	require.NoError(t, r.err)
+	require.Equal(t, "new", string(r.value))
+	info, err = os.Stat(fifo)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o644, info.Mode().Perm())
+	before, err := os.Stat(os.DevNull)
+	require.NoError(t, err)
+	open(os.DevNull)
+	info, err = os.Stat(os.DevNull)
+	require.NoError(t, err)
+	require.Equal(t, before.Mode(), info.Mode())
 }

@@ -45,8 +45,9 @@ func newRecord() *cobra.Command {
 replay serves it.
 
 Credentials are never written. The data and the annotations of Secrets are replaced by hashes, and so are the fields of
---redact, before they reach the disk. Equal values have equal hashes within a file. Everything else is written as it is:
-a file tells whoever has it what the cluster runs.
+--redact, before they reach the disk. Equal values have equal hashes within a file. At the end, leat record names each
+--redact that matched nothing, because its path may be wrong. Everything else is written as it is: a file tells whoever
+has it what the cluster runs.
 
 What was received half a second ago is in the file, also if the process is killed.`,
 		Example: `  leat record pods,deploy -A -o shop.rec
@@ -139,24 +140,46 @@ func (f *lateFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
+// create creates the file, and writes what was written before. The file may contain what only this user may read.
 func (f *lateFile) create(path string, force bool) (err error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		flags = os.O_WRONLY | os.O_CREATE
 	}
-	f.File, err = os.OpenFile(path, flags, 0o600) // it may contain what only this user may read
+	file, err := os.OpenFile(path, flags, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s exists; --force overwrites it", path)
 	}
-	if err == nil {
-		_, err = f.File.Write(f.head)
+	if err != nil {
+		return err
+	}
+	f.File = file
+	if err = empty(file); err == nil {
+		_, err = file.Write(f.head)
+	}
+	if err != nil {
+		_ = file.Close() // the other error says more
 	}
 	return err
 }
 
-// lookupAll finds the resources, once each. A redaction names a resource that is recorded.
+// empty removes the content of a file, and lets only its user read it from now on. A pipe or a device stays as it is.
+func empty(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	if info.Mode().Perm()&^0o600 != 0 {
+		if err := file.Chmod(0o600); err != nil {
+			return fmt.Errorf("only its user may read a recording, and the mode of the file cannot be changed; remove it first: %w", err)
+		}
+	}
+	return file.Truncate(0)
+}
+
+// lookupAll finds the resources, once each. A redaction names a resource that is recorded, in any case.
 func lookupAll(ctx context.Context, client *apiclient.Client, names []string, redact []recording.Redaction) (all []api.Resource, err error) {
-	known := map[string]bool{"*": true}
+	known := map[string]bool{}
 	for _, name := range names {
 		if name == "" {
 			return nil, usagef("there is a comma without a resource")
@@ -171,7 +194,10 @@ func lookupAll(ctx context.Context, client *apiclient.Client, names []string, re
 		known[r.String()] = true
 	}
 	for _, r := range redact {
-		if !known[r.Resource] && !slices.ContainsFunc(all, func(a api.Resource) bool { return a.Plural == r.Resource }) {
+		recorded := func(a api.Resource) bool {
+			return strings.EqualFold(a.Plural, r.Resource) || strings.EqualFold(a.String(), r.Resource)
+		}
+		if r.Resource != "*" && !slices.ContainsFunc(all, recorded) {
 			return nil, usagef("--redact %s:%s: the recorded resources are %v", r.Resource, r.Path, all)
 		}
 	}
@@ -238,6 +264,11 @@ func (r *recordJob) record(ctx context.Context, client *apiclient.Client, resour
 		return failed
 	}
 	fmt.Fprintf(r.stderr, "leat: wrote %s: %s\n", r.output, r.summary(informers))
+	for i, n := range r.Stats().Redacted {
+		if n == 0 {
+			fmt.Fprintf(r.stderr, "leat: --redact %s matched nothing; check the path before you share the file\n", r.redact[i])
+		}
+	}
 	if err != nil {
 		return err
 	}
