@@ -45,7 +45,9 @@ func newShow() *cobra.Command {
 one, print its objects as the client knew them at the end of the recording, or at a time.
 
 A TIME is a time of day of the recording (12:03:05 or 12:03:05.250, in the local time zone), a time with a date
-(2026-03-01T12:03:05Z), or a distance from the first record (+90s).
+(2026-03-01T12:03:05Z), or a distance from the first record (+90s). It is the end of its last digit: 12:03:05 includes
+the changes of this second, and 12:03:05.250 those of this millisecond. A distance includes its millisecond. The client
+knew no object before the end of the first list: for a time before that, leat show shows the state at that end.
 
 With --page, serve a page with a slider over the recorded time, until an interrupt. It shows what the client knew at
 each moment: its streams, objects, events, and one object with its states and changed fields.
@@ -234,28 +236,27 @@ func (o showOptions) show(ctx context.Context, out *lines, stderr io.Writer, fil
 	for _, note := range timeline.Notes() {
 		fmt.Fprintf(stderr, "leat: %s\n", note)
 	}
-	first, last := timeline.Span()
 	switch {
 	case o.object != "":
 		return o.history(out, timeline, r)
 	case o.diff != "":
-		from, err := parseMoment(o.diff, first, last)
+		from, err := stateMoment(stderr, "--diff", o.diff, timeline, r)
 		if err != nil {
-			return usagef("--diff: %w", err)
+			return err
 		}
-		to, err := parseMoment(until, first, last)
+		to, err := stateMoment(stderr, "--diff", until, timeline, r)
 		if err != nil {
-			return usagef("--diff: %w", err)
+			return err
 		}
 		if to.Before(from) {
-			return usagef("--diff: %s is after %s", o.diff, until)
+			return usagef("--diff: %s is after %s; a time is the end of its last digit", o.diff, until)
 		}
 		return o.difference(out, timeline.At(r, from), timeline.At(r, to))
 	}
-	at := last
+	_, at := timeline.Span()
 	if o.at != "" {
-		if at, err = parseMoment(o.at, first, last); err != nil {
-			return usagef("--at: %w", err)
+		if at, err = stateMoment(stderr, "--at", o.at, timeline, r); err != nil {
+			return err
 		}
 	}
 	return o.state(out, timeline.At(r, at))
