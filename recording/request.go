@@ -10,7 +10,7 @@ import (
 // recordedOptions are the parameters of a list or watch that decide what the server sends, besides those that are true
 // or false. Others are not written, because a proxy may accept a credential as a parameter.
 var recordedOptions = []string{
-	"labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "timeoutSeconds",
+	"labelSelector", "fieldSelector", "shardSelector", "resourceVersion", "resourceVersionMatch", "limit", "timeoutSeconds",
 }
 
 // streamOf describes a request; ok is false if it is neither a list nor a watch.

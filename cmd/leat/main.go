@@ -30,7 +30,7 @@ func interruptible() context.Context {
 }
 
 // run runs a command and returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line. An
-// interrupt is a success, except for leat wait.
+// interrupt is a success, except for leat wait, and for a command that still reads a recording.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stderr = &interruptibleWriter{w: stderr, interrupted: ctx.Done()}
 	root := newRoot()

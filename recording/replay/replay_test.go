@@ -178,7 +178,7 @@ func TestASlowReplay(t *testing.T) {
 	})
 	reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
 	require.NoError(t, err)
-	timeline, err := recording.Load[*unstructured.Unstructured](reader, nil)
+	timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), reader, nil)
 	require.NoError(t, err)
 	for speed, want := range map[float64]int{1e-13: 1, 5e-324: 1, 1: 2, math.Inf(1): 3} {
 		synctest.Test(t, func(t *testing.T) {
