@@ -29,8 +29,9 @@
 //     ends, and the client continues.
 //  4. A killed process loses at most the last second. Memory does not grow with uptime.
 //  5. A recording that was cut at any byte, or damaged in the middle, is read as far as possible. The reader reports
-//     which bytes and which times are missing, also of changes that need an earlier state in the damaged part.
-//  6. A timeline has at every moment what an informer of the client had cached.
+//     which bytes and which times are missing, also of changes that need an earlier state in the damaged part. What a
+//     file may cost is bounded by its size.
+//  6. A timeline has at every moment what the running informers of the client had cached.
 //  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test. That
 //     of a stepped source has exactly the cache that production had at each version.
 //  8. A ring keeps the changes of its last minutes and the state before them, within its bounds, and writes both to a
