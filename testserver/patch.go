@@ -3,14 +3,13 @@ package testserver
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +26,17 @@ import (
 
 // maxPatchOperations is the largest number of operations that kube-apiserver accepts in a JSON patch.
 const maxPatchOperations = 10_000
+
+// maxCopied is the number of bytes by which the copies of a JSON patch may enlarge an object in kube-apiserver.
+const maxCopied = 3 << 20
+
+// The library has one limit for the whole program. It is set before main, because the library reads it without a lock.
+var _ = limitCopies()
+
+func limitCopies() bool {
+	jsonpatch.AccumulatedCopySizeLimit = maxCopied
+	return true
+}
 
 // patch applies a JSON patch, a merge patch, a strategic merge patch or server-side apply. Strategic merge patches need
 // the schemas of the built-in types. Without them the server answers 415, as kube-apiserver does for custom resources.
@@ -211,53 +221,26 @@ func jsonPatch(body []byte, checked bool) (change func(object.Tree) (object.Tree
 		}
 		unknown = unknownMembers(body)
 	}
-	var patch jsonpatch.Patch // without DecodePatch, which would reject unknown operations earlier than kube-apiserver does
-	if err := json.Unmarshal(body, &patch); err != nil {
+	patch, err := jsonpatch.DecodePatch(body)
+	if err != nil {
 		return nil, nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(patch) > maxPatchOperations {
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
 	}
-	return objectChange(func(before []byte) ([]byte, error) {
-		if slices.ContainsFunc(patch, lacksDocument) {
-			return nil, errors.New("an operation on the whole document needs a value")
-		}
-		return applied(patch, before)
-	}), unknown, nil
+	return objectChange(func(before []byte) ([]byte, error) { return applied(patch, before) }), unknown, nil
 }
 
-// applied applies a patch. As in kube-apiserver, a copy from a member that an object does not have sets null. The
-// library rejects it, so a patch with a copy is applied one operation after another.
-func applied(patch jsonpatch.Patch, doc []byte) ([]byte, error) {
-	if !slices.ContainsFunc(patch, func(o jsonpatch.Operation) bool { return o.Kind() == "copy" }) {
-		return patch.Apply(doc)
-	}
-	for _, o := range patch {
-		next, err := jsonpatch.Patch{o}.Apply(doc)
-		if err != nil && copiesMissing(o, err) {
-			op, null := json.RawMessage(`"add"`), json.RawMessage("null")
-			next, err = jsonpatch.Patch{{"op": &op, "path": o["path"], "value": &null}}.Apply(doc)
+// applied applies a patch to a document. The library panics for some patches, such as a replacement of the whole
+// document without a value. kube-apiserver panics too; here such a patch cannot be applied.
+func applied(patch jsonpatch.Patch, doc []byte) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fmt.Errorf("testserver: apply a JSON patch: %v", p)
 		}
-		if err != nil {
-			return nil, err
-		}
-		doc = next
-	}
-	return doc, nil
-}
-
-// copiesMissing reports whether an operation failed because it copies a missing member to another one.
-func copiesMissing(o jsonpatch.Operation, err error) bool {
-	path, wrong := o.Path()
-	return o.Kind() == "copy" && wrong == nil && path != "" &&
-		errors.Is(err, jsonpatch.ErrMissing) && strings.HasPrefix(err.Error(), "error in copy for from")
-}
-
-// lacksDocument reports whether an operation replaces the whole document by nothing. The library would panic.
-func lacksDocument(o jsonpatch.Operation) bool {
-	path, err := o.Path()
-	return err == nil && path == "" && o["value"] == nil && slices.Contains([]string{"add", "replace", "test"}, o.Kind())
+	}()
+	return patch.Apply(doc)
 }
 
 // unknownMembers returns a message for each member of a JSON patch that operations do not have.
@@ -301,10 +284,22 @@ func objectChange(change func([]byte) ([]byte, error)) func(object.Tree) (object
 		}
 		after, err := object.Decode(changed)
 		if err != nil {
-			return nil, unappliable(err)
+			return nil, noObject(changed, err)
 		}
 		return after, nil
 	}
+}
+
+// noObject returns the error for a patch whose result is not a JSON object. kube-apiserver reads the kind first.
+func noObject(result []byte, err error) error {
+	var kind struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
+	}
+	if wrong := json.Unmarshal(result, &kind); wrong != nil {
+		err = fmt.Errorf("couldn't get version/kind; json parse error: %w", wrong)
+	}
+	return unpatchable(string(result), err.Error())
 }
 
 // report treats the problems of a patch and of its result as the parameter fieldValidation says: they are warnings, an

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
 func TestPatches(t *testing.T) {

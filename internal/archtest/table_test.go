@@ -100,7 +100,7 @@ var confined = []layer{
 	{"go.yaml.in/yaml", ""},
 	{"gopkg.in/yaml", ""},
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
-	{"github.com/evanphx/json-patch", "testserver"},
+	{"gopkg.in/evanphx/json-patch", "testserver"},
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "docs testserver metrics manager livepage internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
