@@ -195,11 +195,10 @@ func (p page) collect() (items []*store.Record, next string) {
 }
 
 func (x *call) writeList(p page) error {
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	var keep *keptList
 	if p.whole() && x.media.Type == wire.JSON && x.media.As != wire.Table { // a table may have another order
 		if kept := x.lists.find(p.View, x.request.Namespace, x.shape()); kept != nil {
-			return x.writeStream(kept.shape, meta, kept.items)
+			return x.writeStream(kept.shape, x.listMeta(p, ""), kept.items)
 		}
 		keep = &keptList{view: p.View, namespace: x.request.Namespace, shape: x.shape()}
 	}
@@ -208,6 +207,12 @@ func (x *call) writeList(p page) error {
 		p.limit = 0
 		items, next = p.collect()
 	}
+	return x.writeItems(x.listMeta(p, next), items, keep)
+}
+
+// listMeta returns the metadata of a page whose next page starts at a path.
+func (x *call) listMeta(p page, next string) metav1.ListMeta {
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	if next != "" {
 		meta.Continue = wire.EncodeToken(int64(p.Version), next)
 		if p.Everything() {
@@ -218,7 +223,7 @@ func (x *call) writeList(p page) error {
 	if !x.def.Custom && x.media.As == "" { // kube-apiserver does not send it with other lists
 		meta.ShardInfo = p.Shard()
 	}
-	return x.writeItems(meta, items, keep)
+	return meta
 }
 
 // writeItems writes a list, and keeps its items in keep, which may be nil.

@@ -222,18 +222,18 @@ func (x *call) removed(o metav1.DeleteOptions) (writer.Deletion, error) {
 	return x.writer.Delete(x.c, x.key(), o, w)
 }
 
-// removedAll deletes the selected objects.
-func (x *call) removedAll(sel store.Selection, o metav1.DeleteOptions) ([]*store.Record, error) {
+// removeAll deletes objects. It skips those that do not exist any more.
+func (x *call) removeAll(items []*store.Record, o metav1.DeleteOptions) error {
 	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
 	if x.def.Schema != nil {
 		s := x.submission(w, nil)
-		items, err := x.writer.SubmitDeleteAll(x.http.Context(), s, sel, o)
+		err := x.writer.SubmitDeleteAll(x.http.Context(), s, items, o)
 		warn(x.w, s.Warnings)
-		return items, err
+		return err
 	}
 	x.store.Lock()
 	defer x.store.Unlock()
-	return x.writer.DeleteAll(x.c, sel, o, w)
+	return x.writer.DeleteAll(x.c, items, o, w)
 }
 
 // bindTyped assigns a pod of a typed server to a node. The binding passes admission as an object of its own.

@@ -3,9 +3,9 @@ package testserver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -117,6 +117,8 @@ func (x *call) delete() error {
 	return nil
 }
 
+// deleteCollection deletes the objects of one page, and answers with the page. As in kube-apiserver, the list comes
+// first, and an object that is created after it stays.
 func (x *call) deleteCollection() error {
 	lo, err := wire.ParseListOptions(x.request.Query)
 	if err != nil {
@@ -133,12 +135,18 @@ func (x *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	items, err := x.removedAll(sel, o)
-	x.store.Lock()
-	version := x.store.Version()
-	x.store.Unlock()
+	if lo.Limit == 0 { // kube-apiserver always reads pages, and a page with a version is of exactly this version
+		lo.Limit = math.MaxInt32
+	}
+	x.staleDecided = true // Stale affects reads alone
+	p, err := x.page(lo)
 	if err != nil {
 		return err
 	}
-	return x.writeItems(metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}, items, nil)
+	p.Selection = sel
+	items, next := p.collect()
+	if err := x.removeAll(items, o); err != nil {
+		return err
+	}
+	return x.writeItems(x.listMeta(p, next), items, nil)
 }

@@ -153,6 +153,3 @@ func (c *Collection) after(version uint64) (at *change, ok bool) {
 	}
 	return at, true
 }
-
-// Selected yields the selected objects.
-func (c *Collection) Selected(by Selection) iter.Seq[*Record] { return by.Scan(View{root: c.root}, "") }

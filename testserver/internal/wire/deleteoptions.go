@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
@@ -35,7 +36,25 @@ func queryDeleteOptions(o *metav1.DeleteOptions, q url.Values) error {
 		o.OrphanDependents = &orphan //lint:ignore SA1019 old clients still send it
 	}
 	o.DryRun = q["dryRun"]
+	o.Preconditions = queryPreconditions(q)
 	return nil
+}
+
+// queryPreconditions returns the preconditions in a query, or nil. A deletion of a collection also lists with the
+// resource version, and then deletes only objects that have this version.
+func queryPreconditions(q url.Values) *metav1.Preconditions {
+	uid, version := types.UID(q.Get("uid")), q.Get("resourceVersion")
+	if uid == "" && version == "" {
+		return nil
+	}
+	p := &metav1.Preconditions{}
+	if uid != "" {
+		p.UID = &uid
+	}
+	if version != "" {
+		p.ResourceVersion = &version
+	}
+	return p
 }
 
 // ParseDeleteOptions reads the options from the body, or from the query if there is no body.

@@ -240,17 +240,12 @@ func (wr *Writer) finishNamespace(name string) {
 	}
 }
 
-// DeleteAll deletes the selected objects and returns them as they were before. The caller holds the lock.
-func (wr *Writer) DeleteAll(c *store.Collection, sel store.Selection, o metav1.DeleteOptions, w Write) ([]*store.Record, error) {
-	var out []*store.Record
-	for r := range c.Selected(sel) {
-		_, err := wr.Delete(c, r.Key, o, w)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return out, err
-		}
-		if err == nil {
-			out = append(out, r)
+// DeleteAll deletes objects. It skips those that do not exist any more. The caller holds the lock.
+func (wr *Writer) DeleteAll(c *store.Collection, items []*store.Record, o metav1.DeleteOptions, w Write) error {
+	for _, r := range items {
+		if _, err := wr.Delete(c, r.Key, o, w); err != nil && !apierrors.IsNotFound(err) {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -308,25 +307,18 @@ func (wr *Writer) SubmitDelete(ctx context.Context, s *Submission, o metav1.Dele
 	return wr.Delete(s.Collection, s.Key, o, s.Write)
 }
 
-// SubmitDeleteAll deletes the selected objects, and returns them as they were before.
-func (wr *Writer) SubmitDeleteAll(ctx context.Context, s *Submission, sel store.Selection, o metav1.DeleteOptions) ([]*store.Record, error) {
-	wr.store.Lock()
-	selected := slices.Collect(s.Collection.Selected(sel))
-	wr.store.Unlock()
-	var out []*store.Record
-	for _, r := range selected {
+// SubmitDeleteAll deletes objects. It skips those that do not exist any more.
+func (wr *Writer) SubmitDeleteAll(ctx context.Context, s *Submission, items []*store.Record, o metav1.DeleteOptions) error {
+	for _, r := range items {
 		one := *s
 		one.Key, one.Warnings = r.Key, nil
 		_, err := wr.SubmitDelete(ctx, &one, o)
 		s.Warnings = append(s.Warnings, one.Warnings...)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return out, err
-		}
-		if err == nil {
-			out = append(out, r)
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // locked runs do under the lock.
