@@ -33,7 +33,8 @@ func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOption
 	}
 	tree := old.Tree()
 	meta := object.Metadata(tree)
-	grace := wr.gracePeriod(c.Definition(), tree, o, w)
+	have, _ := object.IntAt(meta, "deletionGracePeriodSeconds")
+	grace, end := wr.ending(c.Definition(), tree, o, w)
 	finalizers := deletionFinalizers(meta, o)
 	switch {
 	case c.Definition().IsCRD() && wr.options.Settle != nil && !old.Deleting:
@@ -44,16 +45,24 @@ func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOption
 	case wr.held(c.Definition(), key.Name, tree) || !old.Deleting:
 		return wr.beginTermination(c, old, tree, finalizers, w)
 	}
+	if old.Deleting && grace > 0 && grace == have { // a deletion that shortens nothing changes no finalizers either
+		return Deletion{Record: old}, nil
+	}
 	done := len(finalizers) == 0 && grace == 0
-	unchanged := old.Deleting && !shortens(meta, grace) && slices.Equal(finalizers, object.SliceAt(meta, "finalizers"))
+	unchanged := old.Deleting && grace == have && slices.Equal(finalizers, object.SliceAt(meta, "finalizers"))
+	atOnce := done && (unchanged || !c.Definition().Graceful || wr.options.ImmediateDeletion || w.Direct)
 	switch {
-	case w.DryRun, unchanged && !done:
+	case unchanged && !done, atOnce && w.DryRun:
 		return Deletion{Record: old, Done: done}, nil
-	case done && (unchanged || !c.Definition().Graceful || wr.options.ImmediateDeletion || w.Direct):
+	case atOnce:
 		return Deletion{Record: wr.finish(c, old), Done: true}, nil
 	}
-	markDeleted(c.Definition(), meta, grace)
+	markDeleted(c.Definition(), meta, grace, end)
 	object.SetOrDropList(meta, "finalizers", finalizers)
+	if w.DryRun {
+		r, err := store.NewRecord(c.Definition(), tree, old.Version)
+		return Deletion{Record: r, Done: done}, err
+	}
 	r, err := wr.store.Put(c, old, tree)
 	if err == nil && done {
 		r = wr.finish(c, r) // a pod is always marked first, even with no time left
@@ -95,13 +104,27 @@ func checkDeletePreconditions(d *registry.Definition, old *store.Record, p *meta
 	return nil
 }
 
+// ending returns the grace period of an object in seconds, and the time when it ends.
+func (wr *Writer) ending(d *registry.Definition, tree object.Tree, o metav1.DeleteOptions, w Write) (grace int64, end time.Time) {
+	now, meta := time.Now(), object.Metadata(tree)
+	marked, err := time.Parse(time.RFC3339, object.StringAt(meta, "deletionTimestamp"))
+	switch {
+	case !d.Graceful || wr.options.ImmediateDeletion || w.Direct && o.GracePeriodSeconds == nil:
+		if err == nil && marked.Before(now) {
+			return 0, marked
+		}
+		return 0, now
+	case err == nil:
+		return shortened(meta, marked, o, now)
+	}
+	grace = gracePeriod(tree, o)
+	return grace, now.Add(time.Duration(grace) * time.Second)
+}
+
 // gracePeriod returns the time in seconds that a pod may take to stop. It is zero unless the pod is on a node and still
 // running.
-func (wr *Writer) gracePeriod(d *registry.Definition, tree object.Tree, o metav1.DeleteOptions, w Write) int64 {
-	if !d.Graceful || wr.options.ImmediateDeletion || w.Direct && o.GracePeriodSeconds == nil {
-		return 0
-	}
-	spec, status := object.MapAt(tree, "spec"), object.MapAt(tree, "status")
+func gracePeriod(pod object.Tree, o metav1.DeleteOptions) int64 {
+	spec, status := object.MapAt(pod, "spec"), object.MapAt(pod, "status")
 	if object.StringAt(spec, "nodeName") == "" {
 		return 0
 	}
@@ -109,12 +132,36 @@ func (wr *Writer) gracePeriod(d *registry.Definition, tree object.Tree, o metav1
 		return 0
 	}
 	if o.GracePeriodSeconds != nil {
-		return max(*o.GracePeriodSeconds, 0)
+		return positive(*o.GracePeriodSeconds)
 	}
 	if grace, ok := object.IntAt(spec, "terminationGracePeriodSeconds"); ok {
-		return grace
+		return positive(grace)
 	}
 	return 30
+}
+
+// positive returns the grace period that a client has asked for. kube-apiserver takes a negative one as one second.
+func positive(grace int64) int64 {
+	if grace < 0 {
+		return 1
+	}
+	return grace
+}
+
+// shortened returns the grace period of a pod that is already being deleted until end, and the new end. Only a client
+// that asks for less time changes it. The new period begins with the first deletion. If it is over, its end is now, and
+// the period is one second, because the kubelet still has to confirm the end.
+func shortened(meta object.Tree, end time.Time, o metav1.DeleteOptions, now time.Time) (int64, time.Time) {
+	have, _ := object.IntAt(meta, "deletionGracePeriodSeconds")
+	if o.GracePeriodSeconds == nil || positive(*o.GracePeriodSeconds) >= have {
+		return have, end
+	}
+	grace := positive(*o.GracePeriodSeconds)
+	end = end.Add(time.Duration(grace-have) * time.Second)
+	if end.Before(now) {
+		return min(grace, 1), now
+	}
+	return grace, end
 }
 
 // deletionFinalizers returns the finalizers of an object under the propagation policy of its deletion. There is no
@@ -138,19 +185,14 @@ func deletionFinalizers(meta object.Tree, o metav1.DeleteOptions) []any {
 	return finalizers
 }
 
-// shortens reports whether a second deletion with the given grace period leaves an object less time than the first.
-func shortens(meta object.Tree, grace int64) bool {
-	have, ok := object.IntAt(meta, "deletionGracePeriodSeconds")
-	return !ok || grace < have
-}
-
-func markDeleted(d *registry.Definition, meta object.Tree, grace int64) {
+// markDeleted marks an object as being deleted, with a grace period in seconds and its end.
+func markDeleted(d *registry.Definition, meta object.Tree, grace int64, end time.Time) {
 	if object.StringAt(meta, "deletionTimestamp") == "" {
 		if generation, ok := object.IntAt(meta, "generation"); ok && (d.Generation || d.Schema != nil) {
 			meta["generation"] = generation + 1
 		}
 	}
-	meta["deletionTimestamp"] = time.Now().UTC().Add(time.Duration(grace) * time.Second).Format(time.RFC3339)
+	meta["deletionTimestamp"] = end.UTC().Format(time.RFC3339)
 	meta["deletionGracePeriodSeconds"] = grace
 }
 
@@ -176,7 +218,7 @@ func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tre
 	if old.Deleting || w.DryRun {
 		return Deletion{Record: old}, nil
 	}
-	markDeleted(c.Definition(), object.Metadata(tree), 0)
+	markDeleted(c.Definition(), object.Metadata(tree), 0, time.Now())
 	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
 	tree["status"] = object.Tree{"phase": "Terminating"}
 	r, err := wr.store.Put(c, old, tree)
@@ -204,7 +246,7 @@ func (wr *Writer) beginTermination(c *store.Collection, old *store.Record, tree 
 	if old.Deleting {
 		return Deletion{Record: old}, nil
 	}
-	markDeleted(c.Definition(), object.Metadata(tree), 0)
+	markDeleted(c.Definition(), object.Metadata(tree), 0, time.Now())
 	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
 	object.SetOrDropList(object.Metadata(tree), "finalizers", finalizers)
 	object.SetDefault(tree, "status", object.Tree{})

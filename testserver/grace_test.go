@@ -1,0 +1,121 @@
+package testserver_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/testserver"
+)
+
+// requireGrace checks the grace period of an object, and the time from start until its end.
+func requireGrace(b *bench, u *unstructured.Unstructured, start time.Time, grace int64, end time.Duration) {
+	b.Helper()
+	require.NotNil(b, u.GetDeletionGracePeriodSeconds(), "%v", u.Object)
+	require.Equal(b, grace, *u.GetDeletionGracePeriodSeconds())
+	require.Equal(b, end, u.GetDeletionTimestamp().Sub(start))
+}
+
+// inTermination runs test with the pod p on a node.
+func inTermination(t *testing.T, test func(b *bench, deleted func(query string) *unstructured.Unstructured)) {
+	t.Helper()
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		_, err := b.Create(pods, runningPod("p", "True"))
+		require.NoError(t, err)
+		test(b, func(query string) *unstructured.Unstructured {
+			b.Helper()
+			return b.ok(http.MethodDelete, podsPath+"/p"+query, nil)
+		})
+	})
+}
+
+// TestASecondDeletionOnlyShortensTheGracePeriod checks that the new period begins with the first deletion.
+func TestASecondDeletionOnlyShortensTheGracePeriod(t *testing.T) {
+	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
+		start := time.Now()
+		first := deleted("?gracePeriodSeconds=100")
+		requireGrace(b, first, start, 100, 100*time.Second)
+		for _, query := range []string{"", "?gracePeriodSeconds=100", "?gracePeriodSeconds=200", "?propagationPolicy=Foreground"} {
+			require.Equal(b, first.Object, deleted(query).Object, query)
+		}
+		<-time.After(4 * time.Second)
+		requireGrace(b, deleted("?gracePeriodSeconds=20"), start, 20, 20*time.Second)
+		requireGrace(b, deleted("?gracePeriodSeconds=4"), start, 4, 4*time.Second)
+		u := deleted("?gracePeriodSeconds=2&propagationPolicy=Foreground")
+		requireGrace(b, u, start, 1, 4*time.Second)
+		require.Equal(b, []string{"foregroundDeletion"}, u.GetFinalizers())
+		<-time.After(time.Minute)
+		require.Equal(b, u.Object, deleted("?gracePeriodSeconds=1").Object)
+
+		b.ok(http.MethodPatch, podsPath+"/p", `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch)
+		requireGrace(b, deleted("?gracePeriodSeconds=0&dryRun=All"), start, 0, 64*time.Second)
+		requireGrace(b, b.ok(http.MethodGet, podsPath+"/p", nil), start, 1, 4*time.Second)
+		requireGrace(b, deleted("?gracePeriodSeconds=0"), start, 0, 64*time.Second)
+		b.refused(404, http.MethodGet, podsPath+"/p", nil)
+	})
+}
+
+// TestAPodThatEndsDuringItsDeletionStays checks that only a deletion without a grace period removes it.
+func TestAPodThatEndsDuringItsDeletionStays(t *testing.T) {
+	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
+		start := time.Now()
+		deleted("")
+		ended := b.ok(http.MethodPatch, podsPath+"/p/status", `{"status":{"phase":"Succeeded"}}`, "Content-Type", mergePatch)
+		requireGrace(b, ended, start, 30, 30*time.Second)
+		require.Equal(b, ended.Object, deleted("").Object)
+		requireGrace(b, deleted("?gracePeriodSeconds=5"), start, 5, 5*time.Second)
+		deleted("?gracePeriodSeconds=0")
+		b.refused(404, http.MethodGet, podsPath+"/p", nil)
+	})
+}
+
+// TestANegativeGracePeriodIsOneSecond checks deletions, evictions and the grace period in the spec of a pod.
+func TestANegativeGracePeriodIsOneSecond(t *testing.T) {
+	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
+		requireGrace(b, deleted("?gracePeriodSeconds=-5"), time.Now(), 1, time.Second)
+		requireGrace(b, b.ok(http.MethodGet, podsPath+"/p", nil), time.Now(), 1, time.Second)
+	})
+	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
+		requireGrace(b, deleted("?gracePeriodSeconds=9"), time.Now(), 9, 9*time.Second)
+		requireGrace(b, deleted("?gracePeriodSeconds=-5"), time.Now(), 1, time.Second)
+	})
+	inTermination(t, func(b *bench, _ func(query string) *unstructured.Unstructured) {
+		b.ok(http.MethodPost, evictPath, eviction("p", "deleteOptions", doc{"gracePeriodSeconds": -3}))
+		requireGrace(b, b.ok(http.MethodGet, podsPath+"/p", nil), time.Now(), 1, time.Second)
+	})
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		p := runningPod("p", "True")
+		p["spec"].(doc)["terminationGracePeriodSeconds"] = -1
+		_, err := b.Create(pods, p)
+		require.NoError(b, err)
+		requireGrace(b, b.ok(http.MethodDelete, podsPath+"/p", nil), time.Now(), 1, time.Second)
+	})
+}
+
+// TestADryRunShowsTheDeletion checks that a dry run answers with the marked object and stores nothing.
+func TestADryRunShowsTheDeletion(t *testing.T) {
+	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
+		before := b.ok(http.MethodGet, podsPath+"/p", nil)
+		u := deleted("?dryRun=All&propagationPolicy=Foreground")
+		requireGrace(b, u, time.Now(), 30, 30*time.Second)
+		require.Equal(b, []string{"foregroundDeletion"}, u.GetFinalizers())
+		require.Equal(b, before.GetResourceVersion(), u.GetResourceVersion())
+		require.Equal(b, before.Object, b.ok(http.MethodGet, podsPath+"/p", nil).Object)
+	})
+}
+
+// TestFinalizersThatALaterDeletionChangesKeepTheTime checks an object without a grace period.
+func TestFinalizersThatALaterDeletionChangesKeepTheTime(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		start := time.Now()
+		b.ok(http.MethodPost, mapsPath, doc{"metadata": meta("a", "finalizers", []string{"x/y"})})
+		b.ok(http.MethodDelete, mapsPath+"/a", nil)
+		<-time.After(time.Minute)
+		u := b.ok(http.MethodDelete, mapsPath+"/a?propagationPolicy=Orphan", nil)
+		require.Equal(b, []string{"x/y", "orphan"}, u.GetFinalizers())
+		requireGrace(b, u, start, 0, 0)
+	})
+}
