@@ -61,8 +61,11 @@ type place struct {
 // minGarbage is the garbage in bytes that is never worth a copy.
 const minGarbage = 16 << 20
 
+// baseName is the name of the file of the state.
+const baseName = "segment-base"
+
 func newBase(dir string) (*base, error) {
-	b := &base{path: filepath.Join(dir, "segment-base"), places: map[uint64]place{}}
+	b := &base{path: filepath.Join(dir, baseName), places: map[uint64]place{}}
 	b.coding = codec.NewCoding(b.store, func([]byte, []byte) ([]byte, error) { return nil, errors.New("recording: not in memory") })
 	b.loader = newLoader[*identified](b.coding.Encode)
 	b.loader.only = true
@@ -121,12 +124,15 @@ func (b *base) fold(path string, old *superseded) error {
 			frames, n = old.matters(frames[:0], rec.Stream, rec.Data, n)
 			rec.Data = frames
 		}
+		if rec.Kind == Opened && rec.Gap && !rec.Stream.Watch {
+			continue // the rest of a list: its beginning is in an earlier segment, which was folded
+		}
 		b.loader.record(rec)
 		b.at = rec.Time
 		switch rec.Kind {
 		case Opened, Data:
 		default:
-			delete(b.loader.streams, rec.Stream.ID)
+			b.ended(rec.Stream.ID)
 		}
 	}
 	b.write()
@@ -141,7 +147,24 @@ func (b *base) fold(path string, old *superseded) error {
 	return b.err
 }
 
-// collect removes the garbage if it is most of the file. No list is incomplete.
+// ended forgets a stream that has ended. If its initial events are not complete, they are forgotten too, unless another
+// watch of the scope sends them.
+func (b *base) ended(id uint64) {
+	d := b.loader.streams[id]
+	delete(b.loader.streams, id)
+	if d == nil || !d.initial {
+		return
+	}
+	for _, other := range b.loader.streams {
+		if other.initial && other.scope == d.scope {
+			return
+		}
+	}
+	d.scope.pages = nil
+}
+
+// collect removes the garbage if it is most of the file. All lists that are not complete are lost, so their objects do
+// not matter.
 func (b *base) collect() error {
 	live := map[uint64]place{}
 	size := int64(0)

@@ -57,7 +57,9 @@ type Stats struct {
 	Events  uint64 // frames of watches, with bookmarks
 	Bytes   uint64 // of answers
 	Written uint64 // bytes of the file, or of all segments of the ring
-	Lost    uint64 // streams that are not complete, because the backlog was full or a frame too large
+	// Lost has the streams that are not complete, because the backlog was full, a frame was too large, or a list kept
+	// too many segments of a ring.
+	Lost uint64
 	// Redacted has the number of replaced fields for each element of Options.Redact. If it is 0, no received object had
 	// the field, or its path is wrong.
 	Redacted []uint64

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,10 @@ type RingOptions struct {
 	MaxAge time.Duration
 	// MaxBytes bounds the segments: more changes are forgotten earlier. The state before them needs the size of its
 	// objects too, and up to as much again as garbage. Zero means 256 MiB.
+	//
+	// A list that is not complete keeps all segments since its beginning, and so does a WatchList without its bookmark.
+	// The ring loses such a stream if it takes more than twice MaxAge, or if it keeps more than twice MaxBytes besides
+	// its own objects. So the segments have at most three times MaxBytes and the objects of these streams.
 	MaxBytes int64
 	// MaxDumps is the number of dumps that are kept; the oldest are deleted. Zero means 4.
 	MaxDumps int
@@ -67,7 +72,7 @@ func NewRing(o RingOptions) (*Ring, error) {
 	}
 	r := &Ring{Recorder: recorder, o: o}
 	if err = r.salvage(); err == nil {
-		r.ring, err = newRingSink(o, &recorder.written)
+		r.ring, err = newRingSink(o, &recorder.written, &recorder.lost)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -88,12 +93,13 @@ func (r *Ring) salvage() error {
 		return err
 	}
 	w := newWriter(file, r.o.Compression, plainVersion, time.Now())
+	lost := map[uint64]bool{}
 	for _, path := range old {
 		f, err := Open(path, ReadOptions{})
 		if err != nil {
 			continue // the file of the state, or a segment without its header
 		}
-		err = errors.Join(copyRecords(w, f.Reader), f.Close())
+		err = errors.Join(copyRecords(w, f.Reader, lost), f.Close())
 		if err != nil {
 			break
 		}
@@ -163,9 +169,10 @@ func (r *Ring) dump(to *os.File) error {
 			_ = s.Close()
 		}
 	}()
+	lost := map[uint64]bool{}
 	for _, s := range segments {
 		if err == nil {
-			err = copyRecords(w, s.Reader)
+			err = copyRecords(w, s.Reader, lost)
 		}
 	}
 	return errors.Join(err, w.close())
@@ -173,31 +180,40 @@ func (r *Ring) dump(to *os.File) error {
 
 // copyRecords copies the records of a segment. The streams that were open at its beginning are open already, except in
 // the first segment; there, the state has their initial events.
-func copyRecords(w *writer, r *Reader) error {
+//
+// The ring has lost a list whose beginning is before the first segment. Its rest cannot be read, so the copy only says
+// that it is lost. copyRecords adds these streams to lost.
+func copyRecords(w *writer, r *Reader, lost map[uint64]bool) error {
 	for rec, err := range r.Records(nil) {
-		switch {
-		case err != nil:
+		if err = cmp.Or(err, w.err); err != nil {
 			return err
-		case rec.Kind == Opened && w.open[rec.Stream.ID] == nil:
-			s := *rec.Stream
-			if rec.Gap && s.Options["sendInitialEvents"] != "" {
-				options := map[string]string{}
-				for name, value := range s.Options {
-					if name != "sendInitialEvents" {
-						options[name] = value
-					}
-				}
-				s.Options = options
+		}
+		id := rec.Stream.ID
+		switch {
+		case lost[id]:
+		case rec.Kind == Opened && w.open[id] == nil:
+			w.opened(continued(rec))
+			if lost[id] = rec.Gap && !rec.Stream.Watch; lost[id] {
+				w.ended(Lost, id, rec.Time)
 			}
-			s.At = rec.Time
-			w.opened(&s)
 		case rec.Kind == Data:
-			w.data(rec.Stream.ID, rec.Time, rec.Data)
+			w.data(id, rec.Time, rec.Data)
 		case rec.Kind != Opened:
-			w.ended(rec.Kind, rec.Stream.ID, rec.Time)
+			w.ended(rec.Kind, id, rec.Time)
 		}
 	}
 	return w.err
+}
+
+// continued returns the description of a stream that begins in a copy with a record.
+func continued(rec Record) *Stream {
+	s := *rec.Stream
+	if rec.Gap && s.Options["sendInitialEvents"] != "" {
+		s.Options = maps.Clone(s.Options)
+		delete(s.Options, "sendInitialEvents")
+	}
+	s.At = rec.Time
+	return &s
 }
 
 // prune deletes the oldest dumps.

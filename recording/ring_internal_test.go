@@ -58,7 +58,7 @@ func TestARingOnABrokenDisk(t *testing.T) {
 func TestARingForgetsSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const age = 10 * time.Second
-		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: age, MaxBytes: 1 << 30}, &atomic.Uint64{})
+		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: age, MaxBytes: 1 << 30}, &atomic.Uint64{}, &atomic.Uint64{})
 		require.NoError(t, err)
 		send := func(id uint64, selector string, frames string) {
 			s := &Stream{ID: id, At: time.Now(), Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON, Options: map[string]string{"labelSelector": selector}}
@@ -227,7 +227,7 @@ func TestKindOfJSON(t *testing.T) {
 // segment begins between the pages. A client that never requests a next page delays a segment for a minute at most.
 func TestARingWaitsForTheNextPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 10 * time.Second, MaxBytes: 1 << 30}, &atomic.Uint64{})
+		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 10 * time.Second, MaxBytes: 1 << 30}, &atomic.Uint64{}, &atomic.Uint64{})
 		require.NoError(t, err)
 		stream := func(id uint64, plural string, watch bool, options map[string]string) {
 			r.opened(&Stream{ID: id, At: time.Now(), Version: "v1", Plural: plural, Watch: watch, Code: 200, ContentType: typeJSON, Options: options})
@@ -251,7 +251,7 @@ func TestARingWaitsForTheNextPage(t *testing.T) {
 		stream(4, "pods", true, nil) // after the last page
 		event()
 		require.Len(t, r.segments, before+1)
-		require.True(t, r.segments[0].whole)
+		require.True(t, r.segments[0].whole())
 		page(5, map[string]string{"limit": "1"})
 		before = r.next
 		for range 29 {

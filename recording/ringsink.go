@@ -1,8 +1,11 @@
 package recording
 
 import (
+	"bytes"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -11,12 +14,13 @@ import (
 type ringSink struct {
 	o       RingOptions
 	written *atomic.Uint64
+	lost    *atomic.Uint64
 	base    *base
 
 	segments []*segment // the last one is being written
 	next     int
 	streams  map[uint64]*openStream // that are open
-	pending  map[uint64]bool        // lists and initial events that are not complete
+	pending  map[uint64]*unfinished // lists and initial events that are not complete
 	paging   map[scope]time.Time    // of each scope whose next page may follow: when the last page ended
 	uses     map[scope]time.Time    // of each scope: when a request for it last began or ended
 	over     bool
@@ -32,16 +36,37 @@ type segment struct {
 	w     *writer
 	old   *superseded
 	size  int64
-	whole bool // no list was incomplete at its end
+
+	// The fields below describe the end of a complete segment.
+	unfinished map[uint64]bool // lists that were not complete, without those that were lost later
+	paged      bool            // the next page of a list was missing
 }
 
-func newRingSink(o RingOptions, written *atomic.Uint64) (*ringSink, error) {
-	r := &ringSink{o: o, written: written, streams: map[uint64]*openStream{}, pending: map[uint64]bool{}, paging: map[scope]time.Time{}, uses: map[scope]time.Time{}}
-	var err error
-	if r.base, err = newBase(o.Dir); err == nil {
-		err = r.begin(time.Now())
+// whole reports whether the segment is complete, and all lists that were not complete at its end are lost.
+func (s *segment) whole() bool { return s.file == nil && len(s.unfinished) == 0 && !s.paged }
+
+// unfinished is a list, or the initial events of a watch, that is not complete.
+type unfinished struct {
+	since time.Time
+	size  int64 // bytes of objects so far
+}
+
+// newRingSink begins a ring. If that fails, it leaves no file.
+func newRingSink(o RingOptions, written, lost *atomic.Uint64) (*ringSink, error) {
+	r := &ringSink{
+		o: o, written: written, lost: lost, streams: map[uint64]*openStream{}, pending: map[uint64]*unfinished{},
+		paging: map[scope]time.Time{}, uses: map[scope]time.Time{},
 	}
-	return r, err
+	base, err := newBase(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	r.base = base
+	if err = r.begin(time.Now()); err != nil {
+		_ = r.close() // the other error says more
+		return nil, err
+	}
+	return r, nil
 }
 
 // begin begins a segment with the descriptions of the open streams.
@@ -76,7 +101,7 @@ func (r *ringSink) opened(s *Stream) {
 	r.uses[use(s)] = s.At
 	delete(r.paging, use(s)) // this is the next page, or the watch after the last one
 	if !s.Watch || s.Options["sendInitialEvents"] == "true" {
-		r.pending[s.ID] = true
+		r.pending[s.ID] = &unfinished{since: s.At}
 	}
 }
 
@@ -91,14 +116,33 @@ func (r *ringSink) data(id uint64, at time.Time, data []byte) origin {
 	}
 	r.current().w.data(id, at, data)
 	if o.Watch {
-		r.current().old.note(o.Stream, data, r.pending[id])
+		r.current().old.note(o.Stream, data, r.pending[id] != nil)
 	}
-	if r.pending[id] && o.Watch && isInitialEnd(data) {
-		delete(r.pending, id)
+	if list := r.pending[id]; list != nil {
+		list.size += initialSize(o.Stream, data)
+		if o.Watch && isInitialEnd(data) {
+			delete(r.pending, id)
+		}
 	}
 	r.rotate(at)
 	return origin{}
 }
+
+// initialSize returns how many bytes of a record are objects of a list, or are initial events.
+func initialSize(s *Stream, data []byte) (size int64) {
+	if !s.Watch {
+		return int64(len(data))
+	}
+	for frame := range framesOf(s, data) {
+		if bytes.Contains(frame[:min(len(frame), typeSize)], []byte("ADDED")) {
+			size += int64(len(frame))
+		}
+	}
+	return size
+}
+
+// typeSize is the number of bytes at the beginning of a frame that have its type, in JSON and in protobuf.
+const typeSize = 24
 
 // difference is not called, because a ring has no keyframes: a segment must not need one that was forgotten.
 func (r *ringSink) difference(uint64, time.Time, origin, []byte) bool { return false }
@@ -138,22 +182,80 @@ func (r *ringSink) complete(at time.Time) bool {
 
 // rotate begins a new segment if the current one is full. One that is only old waits for the end of a list.
 func (r *ringSink) rotate(at time.Time) {
+	r.expire(at)
 	s := r.current()
 	old := at.Sub(s.begin) >= r.o.MaxAge/ringSegments && r.complete(at)
 	if s.w.offset < r.o.MaxBytes/ringSegments && !old {
 		return
 	}
+	if r.blocked() {
+		r.loseAll(at)
+	}
 	r.fail(s.w.close())
 	r.fail(s.file.Close())
-	s.size, s.end, s.whole, s.file, s.w, s.old.last = s.w.offset, at, r.complete(at), nil, nil, nil
+	s.paged = !r.complete(at) && len(r.paging) > 0
+	s.unfinished = make(map[uint64]bool, len(r.pending))
+	for id := range r.pending {
+		s.unfinished[id] = true
+	}
+	s.size, s.end, s.file, s.w, s.old.last = s.w.offset, at, nil, nil, nil
 	if r.err == nil {
 		r.fail(r.begin(at))
 	}
 	r.fail(r.forget(at))
 }
 
+// expire loses the lists that take longer than twice the age of the ring. Without it, an answer that never ends would
+// keep all segments since its beginning.
+func (r *ringSink) expire(at time.Time) {
+	for id, list := range r.pending {
+		if at.Sub(list.since) > 2*r.o.MaxAge {
+			r.lose(id, at)
+		}
+	}
+}
+
+// blocked reports whether incomplete lists keep more than twice the bytes of the ring. The bytes of these lists do not
+// count: they become the state, which has no bound.
+func (r *ringSink) blocked() bool {
+	total := r.current().w.offset
+	for _, s := range r.segments {
+		if s.whole() {
+			return false // it is forgotten as soon as the segments after it have the bytes of the ring
+		}
+		total += s.size
+	}
+	for _, list := range r.pending {
+		total -= list.size
+	}
+	return total > 2*r.o.MaxBytes
+}
+
+// loseAll loses all lists that are not complete, so that the segments can be forgotten.
+func (r *ringSink) loseAll(at time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(r.pending)) {
+		r.lose(id, at)
+	}
+	clear(r.paging)
+	for _, s := range r.segments {
+		s.paged = false // the base can continue with the next page
+	}
+}
+
+// lose ends a stream whose list is not complete. The rest of its answer is not recorded.
+func (r *ringSink) lose(id uint64, at time.Time) {
+	r.lost.Add(1)
+	r.uses[use(r.streams[id].Stream)] = at
+	r.current().w.ended(Lost, id, at)
+	delete(r.streams, id)
+	delete(r.pending, id)
+	for _, s := range r.segments {
+		delete(s.unfinished, id)
+	}
+}
+
 // forget folds the oldest segments into the base: those that are too old, and those that are too many. The base needs
-// complete lists, so a list that is not complete keeps its segments.
+// complete lists, so a list that is not complete keeps its segments until it is lost.
 func (r *ringSink) forget(now time.Time) error {
 	if r.err != nil {
 		return r.err
@@ -168,7 +270,7 @@ func (r *ringSink) forget(now time.Time) error {
 			break
 		}
 		total -= s.size
-		if s.whole {
+		if s.whole() {
 			n = i + 1
 		}
 	}
@@ -249,5 +351,8 @@ func (r *ringSink) close() error {
 		}
 		err = errors.Join(err, os.Remove(s.path))
 	}
-	return errors.Join(err, r.base.close())
+	if r.base != nil {
+		err = errors.Join(err, r.base.close())
+	}
+	return err
 }

@@ -17,7 +17,7 @@ import (
 func TestSupersededFramesDoNotMatter(t *testing.T) {
 	for seed := range uint64(8) {
 		w := newWatched(t, seed, []string{typeJSON, typeProtobuf}[seed%2], seed%4 == 0)
-		sink, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 1 << 60, MaxBytes: 1 << 40}, &atomic.Uint64{})
+		sink, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 1 << 60, MaxBytes: 1 << 40}, &atomic.Uint64{}, &atomic.Uint64{})
 		require.NoError(t, err)
 		for id := range uint64(2) {
 			sink.opened(&Stream{ID: id + 1, At: start, Version: "v1", Plural: "pods", Namespace: fmt.Sprint(id), Code: 200, ContentType: w.contentType, Watch: true})
