@@ -12,7 +12,8 @@ import (
 type Compression interface {
 	// ID identifies the method in the file: 0 is no compression, 1 is flate, 2 is zstd, 3 is repeats.
 	ID() byte
-	// Compress appends the compressed src to dst. One goroutine uses it at a time.
+	// Compress appends the compressed src to dst. One goroutine uses it at a time, so two Recorders do not share a
+	// Compression. The dumps of a ring wait for each other.
 	Compress(dst, src []byte) []byte
 	// Decompress appends what Compress was given to dst, and fails if that has more than limit bytes. It is safe for
 	// concurrent use.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,7 +20,7 @@ type RingOptions struct {
 	// Options are those of the Recorder. Compression is that of the dumps; the segments have Repeats. Keyframes has no
 	// effect, because a segment must not need one that was forgotten.
 	Options
-	// Dir is the folder of the segments and of the dumps. It is made if it does not exist, and belongs to one process.
+	// Dir is the folder of the segments and of the dumps. It is made if it does not exist, and belongs to one Ring.
 	// If an earlier process was killed, NewRing makes a dump of the segments that it left. Such a dump lacks the
 	// objects that did not change in this time.
 	Dir string
@@ -47,7 +48,10 @@ type Ring struct {
 	o    RingOptions
 	ring *ringSink
 
-	dumping atomic.Bool
+	// dumps is held while a dump is written and old ones are deleted: a Compression has a state, and an unfinished dump
+	// must not be deleted. A goroutine that holds it may lock Recorder.writing.
+	dumps   sync.Mutex
+	dumping atomic.Bool // by report
 }
 
 // segments in a ring, if changes come at a constant rate. A ring forgets one at a time.
@@ -83,11 +87,12 @@ func NewRing(o RingOptions) (*Ring, error) {
 
 // salvage makes a dump of the segments that a killed process left, and deletes them.
 func (r *Ring) salvage() error {
-	old, err := filepath.Glob(filepath.Join(r.o.Dir, "segment-*"))
+	r.dumps.Lock()
+	defer r.dumps.Unlock()
+	old, err := files(r.o.Dir, "segment-", "") // names have the number
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	slices.Sort(old) // names have the number
 	path, file, err := r.create("killed-")
 	if err != nil {
 		return err
@@ -112,7 +117,7 @@ func (r *Ring) salvage() error {
 	for _, path := range old {
 		err = errors.Join(err, os.Remove(path))
 	}
-	return errors.Join(err, r.prune())
+	return errors.Join(err, r.prune(""))
 }
 
 // create creates the file of a dump.
@@ -128,42 +133,26 @@ func (r *Ring) create(why string) (path string, file *os.File, err error) {
 }
 
 // Dump writes what the ring has to a new file in its folder and returns the path. It may be called on any goroutine,
-// before Run and while it runs. It fails after Run has ended or a write has failed, because Run then deletes what the
-// ring has. The client does not wait for it, but data that arrive meanwhile need the backlog.
+// before Run and while it runs. It waits for other dumps. It fails after Run has ended or a write has failed, because
+// Run then deletes what the ring has. The client does not wait for it, but data that arrive meanwhile need the backlog.
 func (r *Ring) Dump() (path string, err error) {
+	r.dumps.Lock()
+	defer r.dumps.Unlock()
 	path, file, err := r.create("")
 	if err != nil {
 		return "", fmt.Errorf("recording: dump: %w", err)
 	}
-	err = r.dump(file)
-	err = errors.Join(err, file.Close())
-	if err != nil {
+	if err = cmp.Or(r.dump(file), file.Close()); err != nil {
 		_ = os.Remove(path) // the other error says more
 		return "", fmt.Errorf("recording: dump: %w", err)
 	}
-	return path, r.prune()
+	return path, r.prune(path)
 }
 
-// dump copies the state and the segments. The lock is held while the state is copied; the segments stay readable after
-// the ring has deleted them.
+// dump copies the state and the segments. The segments stay readable after the ring has deleted them.
 func (r *Ring) dump(to *os.File) error {
 	w := newWriter(to, r.o.Compression, plainVersion, time.Now())
-	r.writing.Lock()
-	if r.ring.over {
-		r.writing.Unlock()
-		return errors.New("the ring has ended")
-	}
-	r.used = r.swap(r.used)
-	r.process(r.used)
-	err := r.ring.flush()
-	var segments []*File
-	if err == nil {
-		err = r.ring.base.copy(w)
-	}
-	if err == nil {
-		segments, err = r.ring.open()
-	}
-	r.writing.Unlock()
+	segments, err := r.copyState(w)
 	defer func() {
 		for _, s := range segments {
 			_ = s.Close()
@@ -175,7 +164,26 @@ func (r *Ring) dump(to *os.File) error {
 			err = copyRecords(w, s.Reader, lost)
 		}
 	}
-	return errors.Join(err, w.close())
+	return cmp.Or(err, w.close())
+}
+
+// copyState copies the state, and opens the segments. The lock is held meanwhile. It is released after a panic too, so
+// that DumpOnPanic does not wait forever.
+func (r *Ring) copyState(w *writer) ([]*File, error) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if r.ring.over {
+		return nil, errors.New("the ring has ended")
+	}
+	r.used = r.swap(r.used)
+	r.process(r.used)
+	if err := r.ring.flush(); err != nil {
+		return nil, err
+	}
+	if err := r.ring.base.copy(w); err != nil {
+		return nil, err
+	}
+	return r.ring.open()
 }
 
 // copyRecords copies the records of a segment. The streams that were open at its beginning are open already, except in
@@ -216,12 +224,14 @@ func continued(rec Record) *Stream {
 	return &s
 }
 
-// prune deletes the oldest dumps.
-func (r *Ring) prune() error {
-	all, err := filepath.Glob(filepath.Join(r.o.Dir, "dump-*.rec"))
-	slices.Sort(all) // names have the time
+// prune deletes the oldest dumps, but never the newest one: after the clock was set back, its name may be the first.
+func (r *Ring) prune(newest string) error {
+	all, err := files(r.o.Dir, "dump-", ".rec")
+	if i := slices.Index(all, newest); i >= 0 {
+		all = append(slices.Delete(all, i, i+1), newest)
+	}
 	for len(all) > r.o.MaxDumps && err == nil {
-		err = os.Remove(all[0])
+		err = remove(all[0])
 		all = all[1:]
 	}
 	if err != nil {
@@ -230,7 +240,28 @@ func (r *Ring) prune() error {
 	return nil
 }
 
-// DumpOnPanic writes a dump if the goroutine panics, and then panics again. Defer it:
+// files returns the paths of the files in a folder whose names begin and end so, ordered by name. The folder is not a
+// pattern.
+func files(dir, begin, end string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if name := e.Name(); e.Type().IsRegular() && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end) {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths, err
+}
+
+// remove deletes a file that may be deleted already.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// DumpOnPanic writes a dump if the goroutine panics, and then panics again. It waits for a dump that is being written,
+// and then writes another one, because the first may lack the records before the panic. Defer it:
 //
 //	defer ring.DumpOnPanic()
 func (r *Ring) DumpOnPanic() {
@@ -254,7 +285,7 @@ func (r *Ring) DumpOnFailure(check func(context.Context) error, dumped func(path
 	}
 }
 
-// report writes a dump, unless another goroutine is writing one.
+// report writes a dump, unless another report is not complete. A Dump that is being written delays it.
 func (r *Ring) report(dumped func(string, error)) {
 	if !r.dumping.CompareAndSwap(false, true) {
 		return
