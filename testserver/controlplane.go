@@ -26,7 +26,8 @@ func inside(r *http.Request) bool { return r.Context().Value(insideKey{}) != nil
 // ControlPlane returns a transport for controllers that belong to the cluster and not to the program under test, such
 // as a garbage collector. Its requests call the server without a connection, so they need no Run. They need no
 // authentication and no permission. Faults do not affect them, except Compact and Restore, and they are neither in
-// Requests nor in Watches: a test counts and disturbs only the requests of its own clients.
+// Requests nor in Watches: a test counts and disturbs only the requests of its own clients. When Load or Restore
+// replaces the state, its watches end with a 410, so that informers list again.
 //
 // The transport starts a goroutine for each request, which has ended when Close of the answer's body returns.
 func (s *Server) ControlPlane() http.RoundTripper { return &controlPlane{s} }

@@ -72,17 +72,24 @@ func TestControlPlane(t *testing.T) {
 	})
 }
 
-// TestControlPlaneAfterRestore requires that a watch of the control plane ends when the state is another one.
+// TestControlPlaneAfterRestore requires that a watch of the control plane ends with a 410 when the state is another one.
 func TestControlPlaneAfterRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := insider{t, testserver.New(testserver.Options{})}
 		before := i.Snapshot()
-		res, err := i.send(t.Context(), http.MethodGet, mapsPath+"?watch=true", "")
-		require.NoError(t, err)
-		i.Inject(faults.Fault{Effect: faults.Restore{To: before}})
-		_, err = io.ReadAll(res.Body)
-		require.ErrorContains(t, err, "connection reset")
-		require.NoError(t, res.Body.Close())
+		for _, replace := range []func(){
+			func() { i.Inject(faults.Fault{Effect: faults.Restore{To: before}}) },
+			func() { require.NoError(t, i.Load(i.Dump())) },
+		} {
+			res, err := i.send(t.Context(), http.MethodGet, mapsPath+"?watch=true", "")
+			require.NoError(t, err)
+			replace()
+			frames, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.Contains(t, string(frames), `"type":"ERROR"`)
+			require.Contains(t, string(frames), `"code":410`)
+			require.NoError(t, res.Body.Close())
+		}
 	})
 }
 

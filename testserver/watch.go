@@ -184,7 +184,7 @@ func (w *watcher) step() bool {
 	n := w.store.Next(w.cursor, w.newestVisible(), w.options.WatchBacklog)
 	switch {
 	case n.Cut:
-		w.finish(ending{abrupt: true})
+		w.finish(w.cut())
 		return false
 	case n.Ended:
 		w.sink.End()
@@ -205,6 +205,17 @@ func (w *watcher) step() bool {
 	w.sink.Flush()
 	w.wait(faultsChanged)
 	return true
+}
+
+// cut says how the watch ends when another state replaces the present one. A watch of a client is reset. The control
+// plane gets a 410, so that its informers list at once: after a reset, they would wait, and watch from a version that the
+// new state may not have reached.
+func (w *watcher) cut() ending {
+	if !inside(w.http) {
+		return ending{abrupt: true}
+	}
+	status := wire.StatusOf(wire.Expired("another state has replaced the one of this watch"))
+	return ending{status: &status}
 }
 
 // bookmarkAt sends a bookmark with a version, unless the watch began with that version or a later one. A watch from the

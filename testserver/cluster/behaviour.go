@@ -20,7 +20,8 @@ import (
 // Behaviour switches what happens around the API server. The zero value is a cluster without nodes: it collects
 // garbage, deletes the contents of namespaces, creates their service accounts, and keeps the status of disruption
 // budgets. The requests of these parts are neither in the log of the server nor subject to its faults; see
-// testserver.Server.ControlPlane.
+// testserver.Server.ControlPlane. When Server.Load or the fault Restore replaces the state, all parts start again at
+// once, and simulated nodes that the new state lacks are created.
 type Behaviour struct {
 	// NoGarbageCollection keeps dependents whose owners are gone. Owners that are deleted in the foreground, or with
 	// the policy orphan, then wait for a garbage collector outside.
@@ -131,7 +132,7 @@ func (b Behaviour) parts(lenient bool, ca []byte) []part {
 	return out
 }
 
-// behave runs the parts until ctx ends. If the server serves several listeners, the parts run once.
+// behave runs the controllers and the parts until ctx ends. If the server serves several listeners, they run once.
 func (c *Cluster) behave(ctx context.Context) error {
 	select {
 	case c.turn <- struct{}{}:
@@ -143,16 +144,57 @@ func (c *Cluster) behave(ctx context.Context) error {
 	for _, run := range c.controllers {
 		all.Go(func() error { return run(ctx) })
 	}
+	all.Go(func() error { return c.runParts(ctx) })
+	return all.Wait()
+}
+
+// runParts runs the parts until ctx ends. When another state replaces the present one, all parts start again, as after
+// a restart of the server. A part that went on would mix both states: its caches, its expectations and its pauses after
+// failures belong to the earlier one. The price: simulated nodes that a test has deleted come back.
+//
+// The new parts do not wait for the end of the earlier ones, because a request that is in progress can take seconds: the
+// admission of a pod waits for its service account, which a new part creates.
+func (c *Cluster) runParts(ctx context.Context) error {
+	parts, err := c.newParts()
+	if err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for ctx.Err() == nil {
+		restored := c.objects.NextRestore()
+		present, cancel := context.WithCancel(ctx)
+		for _, part := range parts {
+			run := part()
+			all.Go(func() error {
+				err := run(present)
+				select {
+				case <-restored: // it may have failed because its objects are gone
+					return nil
+				default:
+					return err
+				}
+			})
+		}
+		select {
+		case <-restored:
+		case <-ctx.Done():
+		}
+		cancel()
+	}
+	return all.Wait()
+}
+
+// newParts returns functions that create the parts.
+func (c *Cluster) newParts() (out []func() func(context.Context) error, err error) {
 	for _, p := range c.options.Behaviour.parts(c.options.Lenient, c.Server.CA()) {
 		client, err := apiclient.New(apiclient.Config{
 			Host: c.Server.URL(), Transport: c.Server.ControlPlane(), UserAgent: p.name + "/v1.37.2",
 			BearerToken: apiclient.NewSecret(c.token),
 		})
 		if err != nil {
-			return fmt.Errorf("cluster: %w", err)
+			return nil, fmt.Errorf("cluster: %w", err)
 		}
-		run := p.run(client)
-		all.Go(func() error { return run(ctx) })
+		out = append(out, func() func(context.Context) error { return p.run(client) })
 	}
-	return all.Wait()
+	return out, nil
 }

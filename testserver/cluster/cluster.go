@@ -32,6 +32,7 @@ type Cluster struct {
 	Server *testserver.Server
 
 	options Options
+	objects *store.Store // of Server
 	custom  *definitions.Definitions
 	users   *identity.Identity
 	token   string // of Config
@@ -48,14 +49,13 @@ func New(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	c := &Cluster{options: o, custom: custom, turn: make(chan struct{}, 1)}
-	var objects *store.Store
 	var installed func(schema.GroupResource, api.Key) bool
 	var schemas *openapi.Documents
 	var others *documents.Documents
 	aggregator := aggregation.New()
 	e := extension.Extension{
 		Connect: func(s *store.Store) {
-			objects, schemas, others = s, openapi.New(s.Definitions), documents.New(s.Definitions, c.users)
+			c.objects, schemas, others = s, openapi.New(s.Definitions), documents.New(s.Definitions, c.users)
 			aggregator.Connect(s)
 		},
 		Resources:  append(withManagers(builtin.Resources()), custom.Resource()),
@@ -73,7 +73,7 @@ func New(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c.Server = testserver.NewExtended(o.server(), e)
-	if installed, err = bootstrap.Install(objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
+	if installed, err = bootstrap.Install(c.objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	crds, err := o.definitions()

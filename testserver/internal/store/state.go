@@ -59,4 +59,5 @@ func (s *Store) Restore(to *State) {
 		c.wake()
 	}
 	s.advanced.Fire()
+	s.restored.Fire()
 }

@@ -25,6 +25,7 @@ type Store struct {
 	order       []*Collection // in the order of registration, for discovery
 	history     int           // number of changes that a collection keeps
 	advanced    signal.Signal // fires when the version changes
+	restored    signal.Signal // fires when another state replaces the present one
 	names       names
 	logs        Logs // has a lock of its own
 }
@@ -70,6 +71,13 @@ func (s *Store) NextVersion() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.advanced.Wait()
+}
+
+// NextRestore returns a channel that closes when Restore replaces the present state. The caller does not hold the lock.
+func (s *Store) NextRestore() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.restored.Wait()
 }
 
 // Define adds a collection, or replaces the definition of an existing one. The caller holds the lock.
