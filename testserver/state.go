@@ -58,8 +58,8 @@ func (s *Server) Dump() []byte {
 // Load replaces the state by a List in JSON or YAML, such as Dump returns, and resets every watch. Objects with a
 // resource version are restored as they are. Those without one are created, so a person can write the list. The server
 // has a newer version afterwards, so that clients of this and of the dumped server get 410. What every new server has,
-// such as the four namespaces, stays if the list lacks it. If an object is wrong, the error names it, and nothing
-// changes.
+// such as the four namespaces, stays if the list lacks it; otherwise the object of the list replaces it. If an object
+// is wrong, the error names it, and nothing changes.
 func (s *Server) Load(list []byte) error {
 	items, version, err := parseList(list)
 	if err == nil {
@@ -90,7 +90,7 @@ func (s *Server) loadItems(items []object.Tree, version uint64) error {
 	staged := &Server{options: s.options, store: loading.Store(), writer: loading.Writer()} // serves nothing
 	for _, i := range created {
 		name := nameOf(items[i]) // createItem changes the item
-		if err := staged.createItem(items[i]); err != nil {
+		if err := staged.createItem(loading, items[i]); err != nil {
 			return fmt.Errorf("items[%d], %s: %w", i, name, err)
 		}
 	}
@@ -150,13 +150,14 @@ func addItems(l *writer.Loading, items []object.Tree) (others []int, err error) 
 	return others, nil
 }
 
-// createItem creates an object without a resource version. On a strict server, its namespace must exist or stand
-// earlier in the list.
-func (s *Server) createItem(tree object.Tree) error {
+// createItem creates an object without a resource version. It replaces a kept object of the same name. On a strict
+// server, its namespace must exist or stand earlier in the list.
+func (s *Server) createItem(l *writer.Loading, tree object.Tree) error {
 	for _, d := range s.store.Definitions() {
 		if r, ok := d.Describes(tree); ok && !d.Virtual() {
 			c, err := s.collection(r)
 			if err == nil {
+				l.Release(c, keyOf(tree))
 				_, err = s.createDirectly(c, tree, writer.Write{Served: r.Version, Direct: true})
 			}
 			return err
@@ -167,6 +168,9 @@ func (s *Server) createItem(tree object.Tree) error {
 
 // nameOf describes an item in an error.
 func nameOf(tree object.Tree) string {
-	key := api.Key{Namespace: object.TextAt(tree, "metadata", "namespace"), Name: object.TextAt(tree, "metadata", "name")}
-	return fmt.Sprintf("%s %s", object.TextAt(tree, "kind"), api.FormatKey(key))
+	return fmt.Sprintf("%s %s", object.TextAt(tree, "kind"), api.FormatKey(keyOf(tree)))
+}
+
+func keyOf(tree object.Tree) api.Key {
+	return api.Key{Namespace: object.TextAt(tree, "metadata", "namespace"), Name: object.TextAt(tree, "metadata", "name")}
 }

@@ -221,3 +221,45 @@ func FuzzLoad(f *testing.F) {
 		require.Equal(t, withoutVersion(t, after), withoutVersion(t, server.Dump()))
 	})
 }
+
+// TestLoadReplacesTheFirstObjects loads objects without a resource version that have the names of kept ones.
+func TestLoadReplacesTheFirstObjects(t *testing.T) {
+	const path = "/api/v1/namespaces/default"
+	inBubble(t, testserver.Options{StrictNamespaces: true, NamespaceLifecycle: true}, func(b *bench) {
+		first := b.ok(http.MethodGet, path, nil)
+		first.SetFinalizers([]string{"leat.example/held"})
+		first.SetAnnotations(map[string]string{"of": "the first"})
+		b.ok(http.MethodPut, path, first)
+		const list = `
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: flags, namespace: default}}
+- {apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {team: shop}}}
+`
+		seen := map[string]bool{string(first.GetUID()): true}
+		for range 2 {
+			require.NoError(b, b.Load([]byte(list)))
+			loaded := b.ok(http.MethodGet, path, nil)
+			require.Equal(b, "shop", loaded.GetLabels()["team"])
+			require.Empty(b, loaded.GetAnnotations())
+			require.Empty(b, loaded.GetFinalizers())
+			require.Nil(b, loaded.GetDeletionTimestamp())
+			require.Equal(b, first.Object["spec"], loaded.Object["spec"])
+			require.Equal(b, first.Object["status"], loaded.Object["status"])
+			require.False(b, seen[string(loaded.GetUID())], "it is a new object")
+			seen[string(loaded.GetUID())] = true
+			b.ok(http.MethodGet, mapsPath+"/flags", nil)
+			require.Equal(b, []string{"default", "kube-node-lease", "kube-public", "kube-system"}, b.list("/api/v1/namespaces").names())
+		}
+		require.NoError(b, b.Load(b.Dump()))
+		before := string(b.Dump())
+		for _, items := range []string{
+			"- {apiVersion: v1, kind: Namespace, metadata: {name: default}}",
+			"- {apiVersion: v1, kind: Namespace, metadata: {name: default, uid: x, resourceVersion: '7'}}",
+		} {
+			require.ErrorContains(b, b.Load([]byte("kind: List\nitems:\n"+items+"\n- {apiVersion: v1, kind: Namespace, metadata: {name: default}}")),
+				`items[1], Namespace default: namespaces "default" already exists`)
+			require.Equal(b, before, string(b.Dump()))
+		}
+	})
+}

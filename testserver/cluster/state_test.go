@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -195,4 +196,46 @@ func TestLoadKeepsTheFirstObjects(t *testing.T) {
 	for _, name := range []string{"mine", "system-cluster-critical", "cluster-admin", "kubernetes", "v1.apps", "kube-system"} {
 		require.True(t, strings.Contains(state, `"name": "`+name+`"`), name)
 	}
+}
+
+// TestLoadReplacesTheFirstObjects loads objects that a person has written, with the names of objects that every cluster
+// has.
+func TestLoadReplacesTheFirstObjects(t *testing.T) {
+	inWorld(t, cluster.Options{Server: testserver.Options{StrictNamespaces: true}}, func(w world) {
+		first, err := w.CoreV1().Services("default").Get(w.ctx, "kubernetes", metav1.GetOptions{})
+		require.NoError(w, err)
+		require.NoError(w, w.Server.Load([]byte(`
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: default}}
+- {apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {team: shop}}}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: kubernetes, namespace: default, labels: {team: shop}}
+  spec: {clusterIP: `+first.Spec.ClusterIP+`, ports: [{port: 6443}]}
+- apiVersion: scheduling.k8s.io/v1
+  kind: PriorityClass
+  metadata: {name: system-node-critical, labels: {team: shop}}
+  value: 2000001000
+`)))
+		synctest.Wait()
+		ns, err := w.CoreV1().Namespaces().Get(w.ctx, "default", metav1.GetOptions{})
+		require.NoError(w, err)
+		require.Equal(w, "shop", ns.Labels["team"])
+		require.Equal(w, []corev1.FinalizerName{corev1.FinalizerKubernetes}, ns.Spec.Finalizers)
+		require.Equal(w, corev1.NamespaceActive, ns.Status.Phase)
+		service, err := w.CoreV1().Services("default").Get(w.ctx, "kubernetes", metav1.GetOptions{})
+		require.NoError(w, err)
+		require.Equal(w, first.Spec.ClusterIP, service.Spec.ClusterIP)
+		require.EqualValues(w, 6443, service.Spec.Ports[0].Port)
+		class, err := w.SchedulingV1().PriorityClasses().Get(w.ctx, "system-node-critical", metav1.GetOptions{})
+		require.NoError(w, err)
+		require.Equal(w, "shop", class.Labels["team"])
+		for _, namespace := range []string{"default", "kube-system"} {
+			_, err = w.CoreV1().ServiceAccounts(namespace).Get(w.ctx, "default", metav1.GetOptions{})
+			require.NoError(w, err, "the service account of the replaced namespace is there")
+		}
+		_, err = w.CoreV1().ConfigMaps("default").Get(w.ctx, "mine", metav1.GetOptions{})
+		require.NoError(w, err)
+	})
 }

@@ -3,6 +3,7 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +27,8 @@ type Loading struct {
 	newest      uint64
 }
 
-// NewLoading returns a state with the present objects that keep selects. Objects of the same name replace them. The
-// caller holds the lock.
+// NewLoading returns a state with the present objects that keep selects. An object of Add with the same name replaces
+// such an object. The caller holds the lock.
 func (wr *Writer) NewLoading(keep func(*registry.Definition, api.Key) bool) *Loading {
 	l := &Loading{
 		present: wr, staged: New(wr.store.Empty(), wr.options),
@@ -180,8 +181,8 @@ func (l *Loading) define(of *registry.Definition, crd *store.Record) error {
 func (l *Loading) Place(after uint64) error {
 	s := l.staged.store
 	after = max(after, l.newest) + 1
-	all := l.kept
-	for gr, kept := range all {
+	all := map[schema.GroupResource][]*store.Record{}
+	for gr, kept := range l.kept {
 		var others []*store.Record
 		for _, r := range kept {
 			if l.records[gr][r.Key] != nil {
@@ -197,7 +198,7 @@ func (l *Loading) Place(after uint64) error {
 			}
 			others = append(others, r)
 		}
-		all[gr] = others
+		l.kept[gr], all[gr] = others, slices.Clone(others)
 	}
 	for gr, records := range l.records {
 		for _, r := range records {
@@ -211,6 +212,22 @@ func (l *Loading) Place(after uint64) error {
 	}
 	l.staged.Restore(s.Assemble(after, all))
 	return nil
+}
+
+// Release removes a kept object, so that the list can create one of the same name. Its finalizers do not delay this,
+// because they belong to the earlier state. Release does nothing if there is no such object, or if it was released or
+// replaced before. It is called after Place.
+func (l *Loading) Release(c *store.Collection, key api.Key) {
+	gr := c.Definition().GroupResource()
+	i := slices.IndexFunc(l.kept[gr], func(r *store.Record) bool { return r.Key == key })
+	if i < 0 {
+		return
+	}
+	s := l.staged.store
+	s.Lock()
+	defer s.Unlock()
+	s.Drop(c, l.kept[gr][i])
+	l.kept[gr] = slices.Delete(l.kept[gr], i, i+1)
 }
 
 // freeUID generates a UID that no object of Add has.
