@@ -72,7 +72,8 @@ func TestControlPlane(t *testing.T) {
 	})
 }
 
-// TestControlPlaneAfterRestore requires that a watch of the control plane ends with a 410 when the state is another one.
+// TestControlPlaneAfterRestore requires that a watch of the control plane ends with a 410 when the state is another
+// one.
 func TestControlPlaneAfterRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := insider{t, testserver.New(testserver.Options{})}

@@ -208,8 +208,8 @@ func (w *watcher) step() bool {
 }
 
 // cut says how the watch ends when another state replaces the present one. A watch of a client is reset. The control
-// plane gets a 410, so that its informers list at once: after a reset, they would wait, and watch from a version that the
-// new state may not have reached.
+// plane gets a 410, so that its informers list at once: after a reset, they would wait, and watch from a version that
+// the new state may not have reached.
 func (w *watcher) cut() ending {
 	if !inside(w.http) {
 		return ending{abrupt: true}

@@ -152,8 +152,8 @@ func (c *Cluster) behave(ctx context.Context) error {
 // a restart of the server. A part that went on would mix both states: its caches, its expectations and its pauses after
 // failures belong to the earlier one. The price: simulated nodes that a test has deleted come back.
 //
-// The new parts do not wait for the end of the earlier ones, because a request that is in progress can take seconds: the
-// admission of a pod waits for its service account, which a new part creates.
+// The new parts do not wait for the end of the earlier ones, because a request that is in progress can take seconds:
+// the admission of a pod waits for its service account, which a new part creates.
 func (c *Cluster) runParts(ctx context.Context) error {
 	parts, err := c.newParts()
 	if err != nil {
