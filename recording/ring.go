@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -22,7 +23,8 @@ type RingOptions struct {
 	Options
 	// Dir is the folder of the segments and of the dumps. It is made if it does not exist, and belongs to one Ring.
 	// If an earlier process was killed, NewRing makes a dump of the segments that it left. Such a dump lacks the
-	// objects that did not change in this time.
+	// objects that did not change in this time. If the dump cannot be written, NewRing renames the segments to
+	// killed-*.rec, and a later NewRing makes the dump; see Ring.Run for the error. leat show reads these files too.
 	Dir string
 	// MaxAge is how long changes are kept at least. The state of a collection that was neither listed nor watched for
 	// twice as long may be forgotten. Zero means ten minutes.
@@ -34,7 +36,8 @@ type RingOptions struct {
 	// The ring loses such a stream if it takes more than twice MaxAge, or if it keeps more than twice MaxBytes besides
 	// its own objects. So the segments have at most three times MaxBytes and the objects of these streams.
 	MaxBytes int64
-	// MaxDumps is the number of dumps that are kept; the oldest are deleted. Zero means 4.
+	// MaxDumps is the number of dumps that are kept; the oldest are deleted. As many sets of killed-*.rec are kept.
+	// Zero means 4.
 	MaxDumps int
 }
 
@@ -50,14 +53,17 @@ type Ring struct {
 
 	// dumps is held while a dump is written and old ones are deleted: a Compression has a state, and an unfinished dump
 	// must not be deleted. A goroutine that holds it may lock Recorder.writing.
-	dumps   sync.Mutex
-	dumping atomic.Bool // by report
+	dumps    sync.Mutex
+	dumping  atomic.Bool // by report
+	killed   error       // of the dump of a killed process; NewRing sets it
+	reported atomic.Bool // killed
 }
 
 // segments in a ring, if changes come at a constant rate. A ring forgets one at a time.
 const ringSegments = 10
 
-// NewRing returns a ring. The error is that of the folder, or of a wrong Redaction.
+// NewRing returns a ring. The error is that of the folder, or of a wrong Redaction. A full disk is not an error: Run
+// has it.
 func NewRing(o RingOptions) (*Ring, error) {
 	o.MaxAge, o.MaxBytes = cmp.Or(o.MaxAge, 10*time.Minute), cmp.Or(o.MaxBytes, 256<<20)
 	o.MaxDumps = cmp.Or(o.MaxDumps, 4)
@@ -71,12 +77,15 @@ func NewRing(o RingOptions) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
 	r := &Ring{Recorder: recorder, o: o}
-	if err = r.salvage(); err == nil {
+	if err = os.MkdirAll(o.Dir, 0o700); err == nil {
+		err = r.salvage()
+	}
+	if err == nil {
 		r.ring, err = newRingSink(o, &recorder.written, &recorder.lost)
+	}
+	if isFull(err) {
+		r.ring, err = &ringSink{err: err}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -85,39 +94,20 @@ func NewRing(o RingOptions) (*Ring, error) {
 	return r, nil
 }
 
-// salvage makes a dump of the segments that a killed process left, and deletes them.
-func (r *Ring) salvage() error {
-	r.dumps.Lock()
-	defer r.dumps.Unlock()
-	old, err := files(r.o.Dir, "segment-", "") // names have the number
-	if err != nil || len(old) == 0 {
-		return err
+// isFull reports whether an error is that of a full disk. A program must not fail to start because of it.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// Run is Recorder.Run. If NewRing could not write the dump of a killed process, OnError gets the error of the dump
+// first, and Run then records. Without OnError, Run returns the error at its end.
+func (r *Ring) Run(ctx context.Context) error {
+	if r.killed == nil || r.reported.Swap(true) {
+		return r.Recorder.Run(ctx)
 	}
-	path, file, err := r.create("killed-")
-	if err != nil {
-		return err
+	if r.o.OnError == nil {
+		return errors.Join(r.killed, r.Recorder.Run(ctx))
 	}
-	w := newWriter(file, r.o.Compression, plainVersion, time.Now())
-	lost := map[uint64]bool{}
-	for _, path := range old {
-		f, err := Open(path, ReadOptions{})
-		if err != nil {
-			continue // the file of the state, or a segment without its header
-		}
-		err = errors.Join(copyRecords(w, f.Reader, lost), f.Close())
-		if err != nil {
-			break
-		}
-	}
-	empty := w.number == 0 && w.head.records == 0
-	err = errors.Join(w.close(), file.Close())
-	if empty {
-		err = errors.Join(err, os.Remove(path))
-	}
-	for _, path := range old {
-		err = errors.Join(err, os.Remove(path))
-	}
-	return errors.Join(err, r.prune(""))
+	r.o.OnError(r.killed)
+	return r.Recorder.Run(ctx)
 }
 
 // create creates the file of a dump.

@@ -98,7 +98,7 @@ func (f *panicking) Compress(dst, src []byte) []byte {
 
 // TestADumpThatPanics panics while the state is copied. DumpOnPanic writes a dump then.
 func TestADumpThatPanics(t *testing.T) {
-	for _, nodes := range []int{0, 2000} { // many are copied under the lock
+	for _, nodes := range []int{0, 800} { // many are copied under the lock
 		ring, err := NewRing(RingOptions{Dir: t.TempDir(), MaxBytes: 1000, Options: Options{Compression: &panicking{Compression: Flate()}}})
 		require.NoError(t, err)
 		f := &feeder{T: t, ring: ring, sink: ring.ring, version: 10}
