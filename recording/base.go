@@ -132,7 +132,7 @@ func (b *base) fold(path string, old *superseded) error {
 		switch rec.Kind {
 		case Opened, Data:
 		default:
-			b.ended(rec.Stream.ID)
+			delete(b.loader.streams, rec.Stream.ID)
 		}
 	}
 	b.write()
@@ -145,22 +145,6 @@ func (b *base) fold(path string, old *superseded) error {
 		}
 	}
 	return b.err
-}
-
-// ended forgets a stream that has ended. If its initial events are not complete, they are forgotten too, unless another
-// watch of the scope sends them.
-func (b *base) ended(id uint64) {
-	d := b.loader.streams[id]
-	delete(b.loader.streams, id)
-	if d == nil || !d.initial {
-		return
-	}
-	for _, other := range b.loader.streams {
-		if other.initial && other.scope == d.scope {
-			return
-		}
-	}
-	d.scope.pages = nil
 }
 
 // collect removes the garbage if it is most of the file. All lists that are not complete are lost, so their objects do
@@ -247,6 +231,11 @@ func (b *base) each(f func(*scopeState, *codec.Packed)) {
 		}
 		for _, p := range sc.pages {
 			f(sc, p)
+		}
+	}
+	for _, d := range b.loader.streams {
+		for _, p := range d.items {
+			f(d.scope, p)
 		}
 	}
 }

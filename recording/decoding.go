@@ -18,9 +18,10 @@ type decoding[T api.Object] struct {
 	kind     *kind[T]
 	scope    *scopeState
 	progress *Scope
-	now      time.Time // of the current record
-	initial  bool      // a WatchList before its bookmark
-	broken   bool      // records are missing
+	now      time.Time       // of the current record
+	initial  bool            // a WatchList before its bookmark
+	items    []*codec.Packed // of this WatchList, until its bookmark
+	broken   bool            // records are missing
 	over     bool
 
 	head   []byte // the beginning of the stream, until the kind is known

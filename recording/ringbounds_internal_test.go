@@ -277,21 +277,28 @@ func TestARestOfAListIsNotRead(t *testing.T) {
 	})
 }
 
-// TestInitialEventsThatEndEarly ends two WatchLists of a scope. The base forgets their objects with the second one.
+// TestInitialEventsThatEndEarly ends a WatchList before its bookmark, while another one of the scope sends the same
+// objects. The state has only the objects of the complete one.
 func TestInitialEventsThatEndEarly(t *testing.T) {
-	b, err := newBase(t.TempDir())
-	require.NoError(t, err)
-	var s *Stream
-	for id := range uint64(2) {
-		s = &Stream{ID: id, Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON, Watch: true, Options: map[string]string{"sendInitialEvents": "true"}}
-		b.loader.record(Record{Kind: Opened, Stream: s})
-		b.loader.record(Record{Kind: Data, Stream: s, Data: []byte(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"}}}` + "\n")})
+	l := newLoader[*identified](nil)
+	var streams []*Stream
+	send := func(id int, event string) {
+		l.record(Record{Kind: Data, Stream: streams[id], Data: []byte(event + "\n")})
 	}
-	b.loader.stop()
-	b.ended(0)
-	require.Len(t, b.loader.scopes[s.scope()].pages, 2)
-	b.ended(1)
-	require.Empty(t, b.loader.scopes[s.scope()].pages)
-	b.ended(2) // the base left it out, because too many were open
-	require.NoError(t, b.close())
+	pod := func(name string) string {
+		return `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"` + name + `","resourceVersion":"7"}}}`
+	}
+	for id := range 2 {
+		s := &Stream{ID: uint64(id), Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON, Watch: true, Options: map[string]string{"sendInitialEvents": "true"}}
+		streams = append(streams, s)
+		l.record(Record{Kind: Opened, Stream: s})
+		send(id, pod("web"))
+	}
+	send(0, pod("gone"))
+	l.record(Record{Kind: Broken, Stream: streams[0]})
+	send(1, `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+	l.stop()
+	require.Len(t, l.timeline.changes, 1)
+	require.Equal(t, "web", l.timeline.changes[0].Key.Name)
+	require.Len(t, l.scopes[streams[0].scope()].objects, 1)
 }

@@ -301,14 +301,14 @@ func (d *decoding[T]) event(e api.Event[*codec.Packed]) {
 	if e.Type == watch.Bookmark {
 		if e.InitialEventsEnd && d.initial {
 			d.initial = false
-			d.list(sc.pages, e.ResourceVersion)
-			sc.pages = nil
+			d.list(d.items, e.ResourceVersion)
+			d.items = nil
 		}
 		sc.reached(e.ResourceVersion)
 		return
 	}
 	if d.initial {
-		sc.pages = append(sc.pages, e.Object)
+		d.items = append(d.items, e.Object)
 		return
 	}
 	if order, ok := api.CompareVersions(e.ResourceVersion, sc.version); ok && order <= 0 && sc.synced {
