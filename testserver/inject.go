@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/testserver/internal/disturb"
@@ -46,6 +47,29 @@ func (s *Server) Inject(f faults.Fault) *Injection {
 	}
 	s.plan.Add(i)
 	return &Injection{i}
+}
+
+// MatchFor returns what faults.Match.Resource must be for a resource that the server serves, if the name is another one
+// of its names: a singular, a kind, a short name, or a name without the group. For example, it returns "configmaps" for
+// "configmap", and "deployments.apps/status" for "deploy/status". It returns "" if the name is right or unknown.
+func (s *Server) MatchFor(name string) string {
+	name, subresource, _ := strings.Cut(name, "/")
+	right := ""
+	for _, d := range s.store.Definitions() {
+		full := d.GroupResource().String()
+		if full == name {
+			return ""
+		}
+		plain, group, _ := strings.Cut(strings.ToLower(name), ".")
+		known := plain == d.Plural || plain == d.SingularName() || slices.Contains(d.ShortNames, plain)
+		if right == "" && known && (group == "" || group == d.Group) {
+			right = full
+		}
+	}
+	if right != "" && subresource != "" {
+		right += "/" + subresource
+	}
+	return right
 }
 
 // Heal removes all faults.

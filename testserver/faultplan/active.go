@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -52,12 +53,19 @@ func NewActive(server *testserver.Server, seed uint64) *Active {
 }
 
 // InjectAll injects faults in their order. A stale or a restore whose snapshot does not exist yet begins when the
-// snapshot is taken. The error is ErrClosed.
+// snapshot is taken. The error is ErrClosed, or that of a fault whose resource has another name on this server. Nothing
+// is injected then.
 func (a *Active) InjectAll(all []Fault) ([]Status, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return nil, ErrClosed
+	}
+	for _, f := range all {
+		// An unknown name is no error, because a definition may come later.
+		if right := a.server.MatchFor(f.Match.Resource); right != "" {
+			return nil, fmt.Errorf("fault %q: %q never matches; write %s", f, f.Match.Resource, right)
+		}
 	}
 	var out []Status
 	for _, f := range all {

@@ -77,6 +77,38 @@ func TestFaultsByText(t *testing.T) {
 	})
 }
 
+// TestOtherNamesOfResources gives an error for a resource whose name never matches, and for no other.
+func TestOtherNamesOfResources(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, a *faultplan.Active, _ *testserver.Server, get func(string) int) {
+		for text, says := range map[string]string{
+			"create configmap: fail 403":        `fault "create configmap: fail 403": "configmap" never matches; write configmaps`,
+			"Pod: fail 403":                     `fault "Pod: fail 403": "Pod" never matches; write pods`,
+			"deployments: fail 403":             `fault "deployments: fail 403": "deployments" never matches; write deployments.apps`,
+			"deployment.apps/scale: fail 500":   `fault "deployment.apps/scale: fail 500": "deployment.apps/scale" never matches; write deployments.apps/scale`,
+			"update pod/status: fail 403":       `fault "update pod/status: fail 403": "pod/status" never matches; write pods/status`,
+			"pods/status: fail 403":             "",
+			"deployments.apps: fail 403":        "",
+			"wheels.leat.example: fail 403":     "",
+			"deployment.leat.example: fail 403": "",
+			"list: fail 403 times=1 skip=99":    "",
+		} {
+			f, err := faultplan.Parse(text)
+			require.NoError(t, err)
+			good, err := faultplan.Parse("services: fail 429")
+			require.NoError(t, err)
+			_, err = a.InjectAll([]faultplan.Fault{good, f})
+			if says == "" {
+				require.NoError(t, err)
+				a.RemoveAll()
+				continue
+			}
+			require.EqualError(t, err, says)
+			require.Empty(t, a.List())
+			require.Equal(t, 200, get("/api/v1/services"), "nothing is injected")
+		}
+	})
+}
+
 // TestPlansAreReplayed sends the same requests to two servers with the same plan, and to one with another seed.
 func TestPlansAreReplayed(t *testing.T) {
 	plan := func(seed uint64) (codes []int, again faultplan.Plan) {
