@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -35,8 +36,9 @@ type Environment struct {
 
 	// WebhookInstallOptions has webhook configurations, and says where the test serves webhooks.
 	WebhookInstallOptions WebhookInstallOptions
-	// Scheme says which definitions get a conversion webhook: those of types with the methods Hub, or ConvertTo and
-	// ConvertFrom, which controller-runtime's conversions have. Nil means scheme.Scheme of client-go.
+	// Scheme says which definitions get a conversion webhook. These are the definitions whose types convert as in
+	// controller-runtime: one type has the method Hub, and all others have ConvertTo and ConvertFrom. Nil means
+	// scheme.Scheme of client-go.
 	Scheme *runtime.Scheme
 
 	// UseExistingCluster lets Start create no cluster. Definitions and webhook configurations are installed in the
@@ -47,17 +49,21 @@ type Environment struct {
 	// kubebuilder generates compile.
 	BinaryAssetsDirectory string
 
-	// Config is what Start returned. It is nil before, unless it names an existing cluster.
+	// Config is what Start returned. It is nil before the first Start, unless it names an existing cluster.
 	Config *rest.Config
 	// KubeConfig is a kubeconfig with the content of Config, for kubectl and other processes. Start sets it.
 	KubeConfig []byte
-	// Cluster is the running cluster. It is nil before Start, and if the cluster existed before.
+	// Cluster is the cluster of the last Start. It is nil before, and if the cluster existed before.
 	Cluster *Cluster
 
-	started, stopped bool
+	started, stopped bool // only one of them is set, and none before the first Start
 	// undo has what Stop and a failed Start do, in reverse order.
 	undo []func() error
+	last *startedFields // of the last Start that succeeded; nil before
 }
+
+// startedFields are the fields of an environment before and after a Start.
+type startedFields struct{ before, after Environment }
 
 // CRDInstallOptions are definitions that Start installs.
 type CRDInstallOptions struct {
@@ -75,27 +81,56 @@ type CRDInstallOptions struct {
 }
 
 var (
-	errStarted    = errors.New("cluster: the environment was already started")
+	errStarted    = errors.New("cluster: the environment is running; call Stop before another Start")
 	errNotStarted = errors.New("cluster: the environment was not started")
 	errStopped    = errors.New("cluster: the environment was stopped")
 )
 
 // Start starts the cluster and returns a configuration for its clients. The clients are not limited: QPS is -1, unless
-// Config was set. Start fails if the environment was started before, if a definition or a webhook configuration is
-// wrong, or if a port is not free. It then removes what it has made, or its error says what is left, and Start may be
-// called again.
+// Config was set. Start fails if the environment is running, if a definition or a webhook configuration is wrong, or if
+// a port is not free. It then removes what it has made, or its error says what is left, and Start may be called again.
+//
+// Start after Stop creates a new cluster, which has nothing of the earlier one. The fields that the earlier Start set,
+// such as LocalServingPort, first get their values from before it, except those that the test has changed since.
 func (e *Environment) Start() (*rest.Config, error) {
 	if e.started {
 		return nil, errStarted
 	}
+	e.reset()
 	before := *e
 	if err := e.start(); err != nil {
 		err = errors.Join(err, e.end())
 		*e = before
 		return nil, err
 	}
-	e.started = true
+	e.last = &startedFields{before, *e}
+	e.started, e.stopped = true, false
 	return e.Config, nil
+}
+
+// reset gives the fields that the last Start set their values from before it.
+func (e *Environment) reset() {
+	if e.last == nil {
+		return
+	}
+	before, after := &e.last.before, &e.last.after
+	e.Cluster, e.KubeConfig, e.last = nil, nil, nil
+	resetField(&e.Config, before.Config, after.Config)
+	resetField(&e.CRDs, before.CRDs, after.CRDs)
+	o, had, got := &e.WebhookInstallOptions, &before.WebhookInstallOptions, &after.WebhookInstallOptions
+	resetField(&o.MutatingWebhooks, had.MutatingWebhooks, got.MutatingWebhooks)
+	resetField(&o.ValidatingWebhooks, had.ValidatingWebhooks, got.ValidatingWebhooks)
+	resetField(&o.LocalServingHost, had.LocalServingHost, got.LocalServingHost)
+	resetField(&o.LocalServingPort, had.LocalServingPort, got.LocalServingPort)
+	resetField(&o.LocalServingCertDir, had.LocalServingCertDir, got.LocalServingCertDir)
+	resetField(&o.LocalServingCAData, had.LocalServingCAData, got.LocalServingCAData)
+}
+
+// resetField sets a field to its value from before Start, unless it has changed after Start.
+func resetField[T any](field *T, before, after T) {
+	if reflect.DeepEqual(*field, after) {
+		*field = before
+	}
 }
 
 func (e *Environment) start() error {
@@ -163,13 +198,15 @@ func (e *Environment) existing() bool {
 }
 
 // Stop ends the cluster and returns after all of its goroutines have ended. It deletes the certificate of the webhooks,
-// and removes the webhook configurations from an existing cluster. A second call does nothing.
+// and removes the webhook configurations from an existing cluster. It does nothing if the environment is not running:
+// before Start, after a Start that failed, and after Stop.
 func (e *Environment) Stop() error {
 	if !e.started {
-		return errNotStarted
+		return nil
 	}
-	e.stopped = true
-	return e.end()
+	err := e.end()
+	e.started, e.stopped = false, true
+	return err
 }
 
 // end undoes what Start did.

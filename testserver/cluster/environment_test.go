@@ -39,7 +39,7 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mills.yaml"), []byte(millCRD), 0o600))
 	e := &cluster.Environment{CRDDirectoryPaths: []string{dir, filepath.Join(dir, "missing")}}
 	e.CRDInstallOptions.Paths = []string{filepath.Join(dir, "mills.yaml")} // the same definition again
-	require.EqualError(t, e.Stop(), "cluster: the environment was not started")
+	require.NoError(t, e.Stop())
 	_, err := e.AddUser(cluster.User{Name: "ann"}, nil)
 	require.EqualError(t, err, "cluster: the environment was not started")
 	config, err := e.Start()
@@ -47,7 +47,7 @@ func TestEnvironment(t *testing.T) {
 	require.Same(t, config, e.Config)
 	require.Len(t, e.CRDs, 1)
 	_, err = e.Start()
-	require.EqualError(t, err, "cluster: the environment was already started")
+	require.EqualError(t, err, "cluster: the environment is running; call Stop before another Start")
 
 	client, err := apiextensions.NewForConfig(config)
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ webhooks: [{name: mills.leat.example, clientConfig: {service: {name: a, namespac
 		require.ErrorContains(t, err, tc.says)
 		require.NotContains(t, err.Error(), "\n")
 		require.Equal(t, before, *tc.env)
-		require.EqualError(t, tc.env.Stop(), "cluster: the environment was not started")
+		require.NoError(t, tc.env.Stop(), "as in the AfterSuite of a suite whose BeforeSuite failed")
 		left, err := os.ReadDir(temporary)
 		require.NoError(t, err)
 		require.Empty(t, left, tc.says)

@@ -18,10 +18,10 @@ type AuthenticatedUser struct{ config *rest.Config }
 // replaced, and QPS is -1 unless base has another one. An existing cluster has no users to add.
 func (e *Environment) AddUser(u User, base *rest.Config) (*AuthenticatedUser, error) {
 	switch {
-	case !e.started:
-		return nil, errNotStarted
 	case e.stopped:
 		return nil, errStopped
+	case !e.started:
+		return nil, errNotStarted
 	case e.Cluster == nil:
 		const says = "cluster: add the user %s: the cluster existed before (use Impersonate of rest.Config instead)"
 		return nil, fmt.Errorf(says, u.Name)
