@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,26 @@ func TestControllersSurviveManyStates(t *testing.T) {
 		}
 		synctest.Wait()
 		w.behaves()
+	})
+}
+
+// TestACancelledCreationStoresNothing ends a creation whose admission waits for a service account. Otherwise, a
+// controller of an earlier state could create a pod in a loaded one.
+func TestACancelledCreationStoresNothing(t *testing.T) {
+	o := cluster.Options{EnableAdmissionPlugins: []string{"ServiceAccount"}, Behaviour: cluster.Behaviour{NoServiceAccounts: true}}
+	inWorld(t, o, func(w world) {
+		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Millisecond)
+		defer cancel()
+		_, err := w.CoreV1().Pods("default").Create(ctx, pod("late", "web:1"), metav1.CreateOptions{})
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+		_, err = w.CoreV1().ServiceAccounts("default").Create(w.ctx, account, metav1.CreateOptions{})
+		require.NoError(w, err)
+		w.pass(10 * time.Second)
+		_, err = w.CoreV1().Pods("default").Get(w.ctx, "late", metav1.GetOptions{})
+		require.True(w, apierrors.IsNotFound(err), "%v", err)
+		_, err = w.CoreV1().Pods("default").Create(w.ctx, pod("late", "web:1"), metav1.CreateOptions{})
+		require.NoError(w, err)
 	})
 }
 

@@ -160,6 +160,9 @@ func (wr *Writer) submitNew(ctx context.Context, s *Submission, tree object.Tree
 	if err := s.validate(ctx, a, stored); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // kube-apiserver cannot store the object then, because its own request ends too
+		return nil, context.Cause(ctx)
+	}
 	wr.store.Lock()
 	defer wr.store.Unlock()
 	return wr.insert(s, stored)
