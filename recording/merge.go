@@ -43,8 +43,8 @@ type requests struct {
 // between two requests.
 const requestGap = time.Minute
 
-// follow reports whether there is a request now, or soon.
-func (q requests) follow(now time.Time) bool {
+// followed reports whether there is a request now, or soon.
+func (q requests) followed(now time.Time) bool {
 	next := sort.Search(len(q.begin), func(i int) bool { return !q.begin[i].Before(now) })
 	return q.open > 0 || next < len(q.begin) && q.begin[next].Sub(now) <= requestGap
 }
@@ -103,7 +103,7 @@ func (k *kind[T]) all() (all []*scopeState) {
 }
 
 // newest returns the newest state of an object in all scopes. Metadata count only if no scope has the whole object.
-// A scope that nobody follows any more only counts until another one knows something newer, which is now.
+// now is what another scope has just learned. It ends an older state in a scope that nobody follows any more.
 func (d *decoding[T]) newest(key api.Key, now state) (newest state) {
 	k := d.kind
 	look := func(sc *scopeState) {
@@ -112,7 +112,7 @@ func (d *decoding[T]) newest(key api.Key, now state) (newest state) {
 			return
 		}
 		s := state{Packed: o, version: o.GetResourceVersion(), epoch: now.epoch, partial: sc.stream.partial()}
-		if s.older(now) && !d.loader.requests[sc.stream.scope()].follow(d.now) {
+		if s.older(now) && !d.loader.requests[sc.stream.scope()].followed(d.now) {
 			delete(sc.objects, key)
 			return
 		}
@@ -146,8 +146,8 @@ func (d *decoding[T]) remove(key api.Key, c Change[T]) {
 	d.merge(key, c)
 }
 
-// gone returns the objects that a complete list of the present scope no longer has, before being what the scope had
-// before. A list without selectors also shows what other scopes do not know yet.
+// gone returns the objects that a complete list of the present scope no longer has. before has the objects before the
+// list. A list without selectors also shows deletions that other scopes do not know yet.
 func (d *decoding[T]) gone(before map[api.Key]*codec.Packed) (all []api.Key) {
 	now := d.scope.objects
 	for key := range before {

@@ -272,7 +272,7 @@ func (l *loader[T]) open(rec Record) {
 	}
 	k.resource.Namespaced = k.resource.Namespaced || s.Namespace != ""
 	sc := l.scopes[s.scope()]
-	if sc == nil {
+	if sc == nil && l.running < maxRunning {
 		sc = k.add(s)
 	}
 	if sc == nil || l.running >= maxRunning {

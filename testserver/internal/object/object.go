@@ -106,8 +106,13 @@ func Metadata(tree Tree) Tree {
 }
 
 // Labels returns the labels in the metadata of an object, or nil if it has no labels.
-func Labels(meta Tree) map[string]string {
-	raw := MapAt(meta, "labels")
+func Labels(meta Tree) map[string]string { return textsAt(meta, "labels") }
+
+// Annotations returns the annotations in the metadata of an object, or nil if it has no annotations.
+func Annotations(meta Tree) map[string]string { return textsAt(meta, "annotations") }
+
+func textsAt(m Tree, name string) map[string]string {
+	raw := MapAt(m, name)
 	if len(raw) == 0 {
 		return nil
 	}

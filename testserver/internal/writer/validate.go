@@ -167,13 +167,7 @@ func checkMetadata(d *registry.Definition, meta object.Tree) error {
 		}
 	}
 	errs = append(errs, metav1validation.ValidateLabels(object.Labels(meta), metaPath.Child("labels"))...)
-	if annotations := annotationsOf(object.Tree{"metadata": meta}); len(annotations) > 0 {
-		texts := make(map[string]string, len(annotations))
-		for name, text := range annotations {
-			texts[name], _ = text.(string)
-		}
-		errs = append(errs, apivalidation.ValidateAnnotations(texts, metaPath.Child("annotations"))...)
-	}
+	errs = append(errs, apivalidation.ValidateAnnotations(object.Annotations(meta), metaPath.Child("annotations"))...)
 	if list := object.SliceAt(meta, "ownerReferences"); len(list) > 0 {
 		var owners []metav1.OwnerReference
 		encoded, err := json.Marshal(list)
