@@ -18,11 +18,14 @@ import (
 // calmTraffic is the number of changes a second until the Lab changes it.
 const calmTraffic = 1.4
 
-// traffic changes ReplicaSets until ctx ends, so that the live page has something to show. A change that fails is
-// followed by the next, because the Lab makes requests fail.
+// traffic creates ReplicaSets, and changes them until ctx ends, so that the live page has something to show. A change
+// that fails is followed by the next, because the Lab makes requests fail.
 func (d *demo) traffic(ctx context.Context) error {
 	d.setTraffic(calmTraffic)
 	sets, names := d.shop(), []string{"web", "basket", "search", "mail"}
+	for _, name := range names {
+		_ = change(ctx, sets, api.Key{Namespace: "shop", Name: name}, 1+rand.IntN(5))
+	}
 	for {
 		var next <-chan time.Time // without traffic, it waits only for a new rate
 		if every := time.Duration(d.every.Load()); every > 0 {

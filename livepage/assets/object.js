@@ -153,8 +153,7 @@ export class OneObject {
         show(this.error, false);
         this.take(body);
       } catch (err) {
-        this.fail(err.message);
-        if (!this.state) return;
+        this.fail(err.message); // an object that is missing now may be created
       }
     }
     clearTimeout(this.timer); // of a poll that ran at the same time

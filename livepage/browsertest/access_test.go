@@ -206,6 +206,7 @@ func TestKeyboardReachesEverything(t *testing.T) {
 	p.until(rows + `.length === 2 && ` + lines + ` === 3`)
 	p.run(chromedp.Evaluate(`location.hash = "#/lab"`, nil))
 	p.until(`document.querySelectorAll(".action").length > 20 && document.querySelector(".walk .primary")?.getClientRects().length`)
+	p.until(`fetch("keys?q=basket").then(r => r.json()).then(found => found.length > 0)`)
 	p.run(chromedp.Evaluate(`location.hash = "#/object/replicasets.apps/shop%2Fbasket"`, nil))
 	p.until(`document.querySelectorAll(".versions button").length > 1`)
 	p.run(chromedp.Evaluate(`window.fetch = () => new Promise(() => {})`, nil)) // no new state while the test walks

@@ -65,6 +65,26 @@ func TestUnknownObject(t *testing.T) {
 	}
 }
 
+// TestObjectThatIsCreatedLater opens the address of an object before the object exists.
+func TestObjectThatIsCreatedLater(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	page, err := livepage.New(livepage.Options{Program: "early"})
+	require.NoError(t, err)
+	maps := p.watch(configMaps, informer.Options[*config]{})
+	_, err = page.Register("", maps)
+	require.NoError(t, err)
+	p.start(maps.Run)
+	<-maps.Synced()
+	tab := open(t, p.serve(page.Handler(true)), "", light)
+	tab.expectErrors()
+	tab.run(chromedp.Evaluate(`location.hash = "#/object/configmaps/shop%2Frye"`, nil))
+	tab.until(`document.querySelector("#object .error-text").textContent.includes("does not hold this object")`)
+	_, err = p.server.Create(configMaps, object("rye"))
+	require.NoError(t, err)
+	tab.until(`document.querySelectorAll(".versions button").length === 1 && document.querySelector("#object .error-text").hidden`)
+}
+
 // followed opens the page of an informer in this process, with a handler of its own, at one of its objects. set changes
 // the object.
 func followed(t *testing.T, v view, controllers ...func(*informer.Informer[*config]) *controller.Controller[api.Key]) (tab *tab, set func(value string)) {
