@@ -267,7 +267,7 @@ func (x *call) writeStream(sh wire.Shape, meta metav1.ListMeta, items []*store.R
 	if err != nil {
 		return err
 	}
-	l := &listWriter{w: w}
+	l := &listWriter{call: x, w: w}
 	done := func() {}
 	if len(items) >= leastKept {
 		done = l.useBuffer()

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
@@ -73,7 +74,8 @@ var chunkBuffers = sync.Pool{New: func() any { return new(chunkBuffer) }}
 
 // listWriter writes the items of a list in JSON.
 type listWriter struct {
-	w     io.Writer
+	call  *call
+	w     io.Writer // that of the call, or one that compresses
 	chunk []byte
 	items int
 }
@@ -109,7 +111,10 @@ func (l *listWriter) put(item []byte) bool {
 
 // flush writes the chunk. It returns false as put does.
 func (l *listWriter) flush() bool {
-	_, err := l.w.Write(l.chunk)
+	err := pipe.JoinWrites(l.call.w, l.call.http, func() error {
+		_, err := l.w.Write(l.chunk)
+		return err
+	})
 	l.chunk = l.chunk[:0]
 	return err == nil
 }

@@ -32,7 +32,9 @@ func TestConnectionsHaveBoundedSendBuffers(t *testing.T) {
 	defer s.mu.Unlock()
 	require.Len(t, s.conns, 1)
 	for c := range s.conns {
-		raw, err := c.(*net.TCPConn).SyscallConn()
+		raw, err := c.(interface {
+			SyscallConn() (syscall.RawConn, error)
+		}).SyscallConn()
 		require.NoError(t, err)
 		size := 0
 		require.NoError(t, raw.Control(func(fd uintptr) {

@@ -205,6 +205,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, configure func(*http
 		defer close(closed)
 		_ = server.Close() // all connections end in any case
 	})
+	l = pipe.CheapLists(l)
 	var err error
 	if s.cert != nil {
 		err = server.ServeTLS(l, "", "")
@@ -240,7 +241,6 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 			switch state {
 			case http.StateNew:
 				active.add(1)
-				pipe.BoundSendBuffer(c)
 				s.connected(c)
 			case http.StateHijacked:
 				s.hijacked(c)

@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 )
@@ -17,10 +18,18 @@ func Reset(c net.Conn) {
 		r.Reset()
 		return
 	}
-	if t, ok := c.(*net.TCPConn); ok {
+	if t, ok := c.(interface{ SetLinger(seconds int) error }); ok {
 		_ = t.SetLinger(0) // on an error, the client sees a plain close
 	}
 	_ = c.Close() // as above
+}
+
+// belowTLS returns the connection that carries a TLS connection, and others as they are.
+func belowTLS(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
 }
 
 // connKey is the key of a request's connection in its context.

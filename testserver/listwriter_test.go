@@ -1,0 +1,53 @@
+package testserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
+)
+
+// TestLargeListsOnLoopback reads a list of several chunks, and lists that a fault stops in the middle: exactly the
+// bytes before the fault arrive.
+func TestLargeListsOnLoopback(t *testing.T) {
+	s := onLoopback(t, testserver.Options{})
+	const objects = 700
+	for i := range objects {
+		_, err := s.Create(configMaps, configMap(fmt.Sprintf("m%d", i), "text", strings.Repeat("x", 500)))
+		require.NoError(t, err)
+	}
+	list := func() io.ReadCloser {
+		response, err := http.Get("http://" + s.address + mapsPath)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = response.Body.Close() }) // it may have failed
+		return response.Body
+	}
+	var all struct{ Items []json.RawMessage }
+	text, err := io.ReadAll(list())
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &all))
+	require.Len(t, all.Items, objects)
+
+	for _, before := range []int{3_000, 200_000} {
+		stall := s.Inject(faults.Fault{Times: 1, Effect: faults.Stall{After: before}})
+		body, part := list(), make([]byte, before)
+		_, err = io.ReadFull(body, part)
+		require.NoError(t, err)
+		stall.Remove()
+		rest, err := io.ReadAll(body)
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(part)+string(rest))
+
+		s.Inject(faults.Fault{Times: 1, Effect: faults.Cut{After: before}})
+		part, err = io.ReadAll(list())
+		require.NoError(t, err)
+		require.Equal(t, string(text[:before]), string(part))
+	}
+}
