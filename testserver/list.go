@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/testserver/internal/disturb"
+	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
@@ -267,7 +268,7 @@ func (x *call) writeStream(sh wire.Shape, meta metav1.ListMeta, items []*store.R
 	if err != nil {
 		return err
 	}
-	l := &listWriter{call: x, w: w}
+	l := &listWriter{w: w, joiner: pipe.JoinerOf(x.w, x.http)}
 	done := func() {}
 	if len(items) >= leastKept {
 		done = l.useBuffer()

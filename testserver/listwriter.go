@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,10 +75,10 @@ var chunkBuffers = sync.Pool{New: func() any { return new(chunkBuffer) }}
 
 // listWriter writes the items of a list in JSON.
 type listWriter struct {
-	call  *call
-	w     io.Writer // that of the call, or one that compresses
-	chunk []byte
-	items int
+	w      io.Writer
+	joiner *pipe.Joiner
+	chunk  []byte
+	items  int
 }
 
 // useBuffer takes a buffer for the chunks. The caller calls done after the list is written, but not after an error:
@@ -111,12 +112,10 @@ func (l *listWriter) put(item []byte) bool {
 
 // flush writes the chunk. It returns false as put does.
 func (l *listWriter) flush() bool {
-	err := pipe.JoinWrites(l.call.w, l.call.http, func() error {
-		_, err := l.w.Write(l.chunk)
-		return err
-	})
+	l.joiner.Join()
+	_, err := l.w.Write(l.chunk)
 	l.chunk = l.chunk[:0]
-	return err == nil
+	return errors.Join(err, l.joiner.Send()) == nil
 }
 
 // beginList writes a list in JSON up to its items. end writes the rest after them.

@@ -51,3 +51,43 @@ func TestLargeListsOnLoopback(t *testing.T) {
 		require.Equal(t, string(text[:before]), string(part))
 	}
 }
+
+// TestLargeInitialEventsOnLoopback reads initial events of all sizes, and an event that comes when the watch waits.
+func TestLargeInitialEventsOnLoopback(t *testing.T) {
+	s := onLoopback(t, testserver.Options{})
+	const objects = 300
+	for i := range objects {
+		text := strings.Repeat("x", []int{10, 500, 3_900, 4_000, 10_000, 100_000}[i%6])
+		_, err := s.Create(configMaps, configMap(fmt.Sprintf("m%d", i), "text", text))
+		require.NoError(t, err)
+	}
+	response, err := http.Get("http://" + s.address + mapsPath + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true" +
+		"&resourceVersionMatch=NotOlderThan")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	events := json.NewDecoder(response.Body)
+	read := func() (kind, name string) {
+		var event struct {
+			Type   string
+			Object struct{ Metadata struct{ Name string } }
+		}
+		require.NoError(t, events.Decode(&event))
+		return event.Type, event.Object.Metadata.Name
+	}
+	names := map[string]bool{}
+	for range objects {
+		kind, name := read()
+		require.Equal(t, "ADDED", kind)
+		names[name] = true
+	}
+	require.Len(t, names, objects)
+	kind, _ := read()
+	require.Equal(t, "BOOKMARK", kind)
+	for _, size := range []int{10, 4_000, 7_000, 100_000} {
+		_, err := s.Create(configMaps, configMap(fmt.Sprintf("late%d", size), "text", strings.Repeat("x", size)))
+		require.NoError(t, err)
+		kind, name := read()
+		require.Equal(t, "ADDED", kind)
+		require.Equal(t, fmt.Sprintf("late%d", size), name)
+	}
+}

@@ -205,7 +205,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, configure func(*http
 		defer close(closed)
 		_ = server.Close() // all connections end in any case
 	})
-	l = pipe.CheapLists(l)
+	l = pipe.Joining(l)
 	var err error
 	if s.cert != nil {
 		err = server.ServeTLS(l, "", "")

@@ -3,11 +3,12 @@ package pipe
 import (
 	"net"
 	"net/http"
+	"sync"
 )
 
-// CheapLists returns a listener whose TCP connections send large lists with less processor time: they can join writes,
-// and their send buffers on loopback are bounded.
-func CheapLists(l net.Listener) net.Listener { return joiningListener{l} }
+// Joining returns a listener whose TCP connections can join writes: see Joiner. On loopback, their send buffers are
+// bounded.
+func Joining(l net.Listener) net.Listener { return joiningListener{l} }
 
 type joiningListener struct{ net.Listener }
 
@@ -16,53 +17,85 @@ func (l joiningListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if t, ok := c.(*net.TCPConn); ok && err == nil {
 		boundSendBuffer(t)
-		return &joiningConn{TCPConn: t}, nil
+		return &Joiner{TCPConn: t}, nil
 	}
 	return c, err
 }
 
-// smallWrite is the size in bytes of the buffer in which net/http collects an answer.
-const smallWrite = 4 << 10
+const (
+	// smallWrite is the size in bytes of the buffer in which net/http collects an answer.
+	smallWrite = 4 << 10
+	mostKept   = 64 << 10 // bytes
+)
 
-// joiningConn can keep small writes until the next large one. Reason: net/http writes a large chunk in two parts, which
-// are 4 KB and the rest. Each part wakes the client, and five lists of 12 MB take a fifth more processor time.
-type joiningConn struct {
+// keptBuffers are those of connections that keep something.
+var keptBuffers = sync.Pool{New: func() any { return new([mostKept]byte) }}
+
+// Joiner is a TCP connection that can keep small writes, to send them together. Reason: net/http writes 4 KB at a time,
+// and the first 4 KB of a large chunk alone. Each write wakes the client, which costs more than the copy. With joined
+// writes, five lists of 12 MB take an eighth less processor time, and five watches with so many initial events a half.
+//
+// The methods of a nil Joiner do nothing. Only the goroutine of a request may call them.
+type Joiner struct {
 	*net.TCPConn
 	joins bool
 	kept  []byte
 }
 
-// Write writes p, or keeps it if it is small and JoinWrites runs.
-func (c *joiningConn) Write(p []byte) (int, error) {
-	if c.joins && len(p) <= smallWrite {
-		c.kept = append(c.kept, p...)
-		return len(p), nil
+// JoinerOf returns the connection of a request, or nil if it cannot join writes. A writer that wraps another one gets
+// none: it may be a fault, which sends some bytes and then waits.
+func JoinerOf(w http.ResponseWriter, r *http.Request) *Joiner {
+	if _, wraps := w.(interface{ Unwrap() http.ResponseWriter }); wraps || r.ProtoMajor > 1 {
+		return nil
 	}
-	if len(c.kept) == 0 {
-		return c.TCPConn.Write(p)
-	}
-	kept := len(c.kept)
-	both := net.Buffers{c.kept, p}
-	c.kept = c.kept[:0]
-	n, err := both.WriteTo(c.TCPConn)
-	return max(int(n)-kept, 0), err
+	j, _ := ConnOf(r).(*Joiner)
+	return j
 }
 
-// JoinWrites calls write, which writes a large part of the answer to a request. What net/http sends in a small write is
-// sent with the next large one, and at the end at the latest. If w wraps another writer, nothing is kept: it may be a
-// fault that sends some bytes and then waits. Only the goroutine of the request may call JoinWrites.
-func JoinWrites(w http.ResponseWriter, r *http.Request, write func() error) error {
-	c, ok := ConnOf(r).(*joiningConn)
-	_, wraps := w.(interface{ Unwrap() http.ResponseWriter })
-	if !ok || wraps || r.ProtoMajor > 1 {
-		return write()
+// Join begins to keep small writes. A large write, or too many small ones, send all that was kept.
+func (j *Joiner) Join() {
+	if j != nil {
+		j.joins = true
 	}
-	c.joins = true
-	err := write()
-	c.joins = false
-	if len(c.kept) > 0 && err == nil {
-		_, err = c.TCPConn.Write(c.kept)
+}
+
+// Kept returns the number of bytes that are kept.
+func (j *Joiner) Kept() int {
+	if j == nil {
+		return 0
 	}
-	c.kept = c.kept[:0]
+	return len(j.kept)
+}
+
+// Send sends what was kept, and ends Join.
+func (j *Joiner) Send() error {
+	if j == nil {
+		return nil
+	}
+	j.joins = false
+	if len(j.kept) == 0 {
+		return nil
+	}
+	_, err := j.Write(nil)
 	return err
+}
+
+// Write writes p, or keeps it.
+func (j *Joiner) Write(p []byte) (int, error) {
+	if j.joins && len(p) <= smallWrite && len(j.kept)+len(p) <= mostKept {
+		if j.kept == nil {
+			j.kept = keptBuffers.Get().(*[mostKept]byte)[:0]
+		}
+		j.kept = append(j.kept, p...)
+		return len(p), nil
+	}
+	if j.kept == nil {
+		return j.TCPConn.Write(p)
+	}
+	kept := j.kept
+	j.kept = nil
+	both := net.Buffers{kept, p}
+	n, err := both.WriteTo(j.TCPConn)
+	keptBuffers.Put((*[mostKept]byte)(kept[:mostKept]))
+	return max(int(n)-len(kept), 0), err
 }

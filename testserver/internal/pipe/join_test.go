@@ -2,7 +2,6 @@ package pipe_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -14,11 +13,11 @@ import (
 	"github.com/leatproject/leat/testserver/internal/pipe"
 )
 
-// cheapPair returns both ends of a connection on loopback, whose server end comes from CheapLists.
-func cheapPair(t *testing.T) (server, client net.Conn) {
+// joiningPair returns both ends of a connection on loopback, whose server end comes from Joining.
+func joiningPair(t *testing.T) (server, client net.Conn) {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := pipe.CheapLists(plain)
+	l := pipe.Joining(plain)
 	client, err = net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
 	server, err = l.Accept()
@@ -42,66 +41,70 @@ func requestOf(t *testing.T, c net.Conn, major int) *http.Request {
 // TestJoinedWritesArriveInOrder writes texts of random sizes, some of them joined. The client reads all that was
 // written before the next step, so nothing may stay behind.
 func TestJoinedWritesArriveInOrder(t *testing.T) {
-	server, client := cheapPair(t)
-	requests := []*http.Request{requestOf(t, server, 1), requestOf(t, server, 2)}
+	server, client := joiningPair(t)
 	random := rand.New(rand.NewPCG(1, 2))
+	source := make([]byte, 32<<10)
+	for i := range source {
+		source[i] = byte(random.Uint32())
+	}
+	kept := 0
 	for range 300 {
-		var texts [][]byte
-		for range random.IntN(4) {
-			text := make([]byte, []int{1, 6, 4 << 10, 4<<10 + 1, 60 << 10}[random.IntN(5)])
-			for i := range text {
-				text[i] = byte(random.Uint32())
-			}
-			texts = append(texts, text)
+		var joiner *pipe.Joiner
+		if random.IntN(3) > 0 {
+			joiner = pipe.JoinerOf(nil, requestOf(t, server, 1))
+			require.NotNil(t, joiner)
 		}
-		write := func() error {
-			for _, text := range texts {
-				n, err := server.Write(text)
-				if err != nil {
-					return err
-				}
-				if n != len(text) {
-					return errors.New("a short write")
-				}
-			}
-			return nil
+		var want []byte
+		joiner.Join()
+		for range random.IntN(30) {
+			text := source[random.IntN(8<<10):][:[]int{1, 6, 4 << 10, 4 << 10, 4<<10 + 1, 20 << 10}[random.IntN(6)]]
+			n, err := server.Write(text)
+			require.NoError(t, err)
+			require.Len(t, text, n)
+			kept = max(kept, joiner.Kept())
+			want = append(want, text...)
 		}
-		if which := random.IntN(3); which < 2 {
-			require.NoError(t, pipe.JoinWrites(nil, requests[which], write))
-		} else {
-			require.NoError(t, write())
-		}
-		want := bytes.Join(texts, nil)
+		require.NoError(t, joiner.Send())
 		got := make([]byte, len(want))
 		_, err := io.ReadFull(client, got)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got))
 	}
+	require.Greater(t, kept, 8<<10, "small writes are joined")
+	require.LessOrEqual(t, kept, 64<<10)
 }
 
-// TestJoinedWritesFail closes the connection before the large write, and before the end.
 func TestJoinedWritesFail(t *testing.T) {
-	server, _ := cheapPair(t)
-	r := requestOf(t, server, 1)
-	require.ErrorIs(t, pipe.JoinWrites(nil, r, func() error {
-		_, err := server.Write([]byte("small"))
-		require.NoError(t, err)
-		require.NoError(t, server.Close())
-		n, err := server.Write(make([]byte, 8<<10))
-		require.Zero(t, n)
-		return err
-	}), net.ErrClosed)
-	require.ErrorIs(t, pipe.JoinWrites(nil, r, func() error {
-		_, err := server.Write([]byte("small"))
-		return err
-	}), net.ErrClosed)
-	own := errors.New("own")
-	require.ErrorIs(t, pipe.JoinWrites(nil, requestOf(t, nil, 1), func() error { return own }), own)
+	server, _ := joiningPair(t)
+	joiner := pipe.JoinerOf(nil, requestOf(t, server, 1))
+	joiner.Join()
+	_, err := server.Write([]byte("small"))
+	require.NoError(t, err)
+	require.NoError(t, server.Close())
+	n, err := server.Write(make([]byte, 8<<10))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.Zero(t, n)
+	_, err = server.Write([]byte("small"))
+	require.NoError(t, err)
+	require.ErrorIs(t, joiner.Send(), net.ErrClosed)
+	require.NoError(t, joiner.Send(), "nothing is left")
 }
 
-// TestResetOfACheapConnection requires RST instead of an end.
-func TestResetOfACheapConnection(t *testing.T) {
-	server, client := cheapPair(t)
+// TestConnectionsThatCannotJoin includes HTTP/2, whose frames another goroutine writes.
+func TestConnectionsThatCannotJoin(t *testing.T) {
+	server, client := joiningPair(t)
+	require.Nil(t, pipe.JoinerOf(nil, requestOf(t, server, 2)))
+	require.Nil(t, pipe.JoinerOf(nil, requestOf(t, client, 1)))
+	require.Nil(t, pipe.JoinerOf(wrapping{}, requestOf(t, server, 1)))
+}
+
+type wrapping struct{ http.ResponseWriter }
+
+func (w wrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestResetOfAJoiningConnection requires RST instead of an end.
+func TestResetOfAJoiningConnection(t *testing.T) {
+	server, client := joiningPair(t)
 	pipe.Reset(server)
 	_, err := client.Read(make([]byte, 1))
 	require.ErrorContains(t, err, "reset")

@@ -8,7 +8,7 @@ import (
 )
 
 func TestSendBuffersAreBounded(t *testing.T) {
-	server, _ := cheapPair(t)
+	server, _ := joiningPair(t)
 	raw, err := server.(interface {
 		SyscallConn() (syscall.RawConn, error)
 	}).SyscallConn()

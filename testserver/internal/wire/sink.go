@@ -32,11 +32,26 @@ type httpSink struct {
 	control *http.ResponseController
 	r       *http.Request
 	gzip    *GzipWriter // nil without compression
+	joiner  *pipe.Joiner
 }
 
-func (h *httpSink) Send(frame []byte) error       { _, err := h.w.Write(frame); return err }
-func (h *httpSink) Flush()                        { _ = h.control.Flush() } // if the client has gone, the next write fails
-func (h *httpSink) Release()                      {}
+func (h *httpSink) Send(frame []byte) error {
+	h.joiner.Join()
+	_, err := h.w.Write(frame)
+	return err
+}
+
+// Flush sends everything. If the client has gone, the next write fails.
+func (h *httpSink) Flush() {
+	if h.joiner.Kept() == 0 {
+		h.Release() // a single small frame needs no copy
+	}
+	_ = h.control.Flush() // as above
+	h.Release()
+}
+
+// Release leaves nothing to the connection that net/http does not know.
+func (h *httpSink) Release()                      { _ = h.joiner.Send() } // as above
 func (h *httpSink) Disconnected() <-chan struct{} { return h.r.Context().Done() }
 
 func (h *httpSink) Cut(frame []byte, bytes int) {
@@ -66,7 +81,7 @@ func NewSink(w http.ResponseWriter, r *http.Request, mediaType string, compresse
 	if isWebSocket(r) {
 		return upgrade(w, r, mediaType == Protobuf)
 	}
-	h := &httpSink{w: w, r: r}
+	h := &httpSink{w: w, r: r, joiner: pipe.JoinerOf(w, r)}
 	if compressed {
 		if g, ok := Compress(w, r); ok {
 			h.w, h.gzip = g, g
