@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -15,6 +16,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"
 )
@@ -109,7 +111,9 @@ func showServer(ctx context.Context, s *testserver.Server, page *pageServer, run
 	}
 	for _, r := range shownByServe {
 		i := informer.New(api.ListerWatcher[*unstructured.Unstructured](
-			apiclient.NewTyped[*unstructured.Unstructured](client, r, "")), informer.Options[*unstructured.Unstructured]{})
+			apiclient.NewTyped[*unstructured.Unstructured](client, r, "")), informer.Options[*unstructured.Unstructured]{
+			Tuning: reflector.Tuning{BackoffBase: 10 * time.Millisecond, BackoffMax: time.Second}, // for a server in this process
+		})
 		page.show(i)
 		running.Go(func() error { return i.Run(ctx) })
 	}
