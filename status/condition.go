@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // ErrCondition is the error of a condition that no server accepts.
@@ -20,9 +21,9 @@ const maxReason, maxMessage = 1024, 32768
 
 // Set adds a condition to an object's conditions, or replaces the one of the same type, and reports whether anything
 // changed. If the status changes, lastTransitionTime becomes that of c, or now if c has no time; otherwise it stays. If
-// the API server would reject the condition, Set returns ErrCondition and changes nothing: for example, if the reason
-// is empty or malformed, or the status is not True, False or Unknown. It corresponds to meta.SetStatusCondition of
-// apimachinery.
+// the API server would reject the condition, Set returns ErrCondition and changes nothing: for example, if the type or
+// the reason is empty or malformed, or the status is not True, False or Unknown. It corresponds to
+// meta.SetStatusCondition of apimachinery.
 func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool, err error) {
 	if err := validate(c); err != nil {
 		return false, err
@@ -34,6 +35,8 @@ func validate(c metav1.Condition) error {
 	switch {
 	case c.Type == "":
 		return fmt.Errorf("%w: the type is empty", ErrCondition)
+	case len(validation.IsQualifiedName(c.Type)) > 0:
+		return fmt.Errorf("%w: the type is %q; it must have the form of the key of a label", ErrCondition, c.Type)
 	case c.Status != metav1.ConditionTrue && c.Status != metav1.ConditionFalse && c.Status != metav1.ConditionUnknown:
 		return fmt.Errorf("%w: the status of %s is %q; it must be True, False or Unknown", ErrCondition, c.Type, c.Status)
 	case !reasonForm.MatchString(c.Reason) || len(c.Reason) > maxReason:

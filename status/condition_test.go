@@ -61,6 +61,8 @@ func TestSet(t *testing.T) {
 func TestSetRejectsInvalidConditions(t *testing.T) {
 	for says, c := range map[string]metav1.Condition{
 		"the type is empty":                         {Status: "True", Reason: "R"},
+		`type is "not a name"; it must`:             {Type: "not a name", Status: "True", Reason: "R"},
+		`type is "a/b/c"; it must`:                  {Type: "a/b/c", Status: "True", Reason: "R"},
 		`status of Ready is ""`:                     ready("", "R", "", 0),
 		`"true"; it must be True, False or Unknown`: ready("true", "R", "", 0),
 		`reason of Ready is ""`:                     ready("True", "", "", 0),
