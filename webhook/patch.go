@@ -48,8 +48,8 @@ func merge(raw, before, after any) any {
 	switch a := after.(type) {
 	case map[string]any:
 		r, isObject := raw.(map[string]any)
-		b, _ := before.(map[string]any)
-		if isObject {
+		b, was := before.(map[string]any)
+		if isObject || raw == nil && was { // raw omits an object that the type always has
 			return mergeObjects(r, b, a)
 		}
 	case []any:
@@ -64,7 +64,8 @@ func merge(raw, before, after any) any {
 
 // mergeObjects merges member by member. A member that before lacks may be in raw, for example with an empty value.
 func mergeObjects(raw, before, after map[string]any) map[string]any {
-	merged := maps.Clone(raw)
+	merged := map[string]any{}
+	maps.Copy(merged, raw)
 	for name := range before {
 		if _, stays := after[name]; !stays {
 			delete(merged, name)
@@ -75,7 +76,7 @@ func mergeObjects(raw, before, after map[string]any) map[string]any {
 		if r, has := raw[name]; has {
 			merged[name] = merge(r, b, a)
 		} else if !had || !reflect.DeepEqual(b, a) {
-			merged[name] = a
+			merged[name] = merge(nil, b, a)
 		}
 	}
 	return merged

@@ -25,6 +25,14 @@ func TestPatches(t *testing.T) {
 		"a parent that raw lacks": {
 			`{}`, `{"spec":{}}`, `{"spec":{"n":1}}`, `[{"op":"add","path":"/spec","value":{"n":1}}]`,
 		},
+		"a parent that raw lacks gets no other fields of the type": {
+			`{}`, `{"spec":{"image":"","n":0,"deep":{"a":"","b":""}}}`, `{"spec":{"image":"","n":1,"deep":{"a":"","b":"x"}}}`,
+			`[{"op":"add","path":"/spec","value":{"deep":{"b":"x"},"n":1}}]`,
+		},
+		"a parent that is null gets no other fields of the type": {
+			`{"spec":null}`, `{"spec":{"image":"","n":0}}`, `{"spec":{"image":"","n":1}}`,
+			`[{"op":"replace","path":"/spec","value":{"n":1}}]`,
+		},
 		"a parent that the type omits because it is empty": {
 			`{"spec":{"x":1}}`, `{}`, `{"spec":{"n":1}}`, `[{"op":"add","path":"/spec/n","value":1}]`,
 		},
