@@ -54,9 +54,7 @@ func difference(from, to map[string]any) (patch map[string]any, replacesList boo
 	patch = map[string]any{}
 	for name, old := range from {
 		if _, kept := to[name]; !kept {
-			patch[name] = nil
-			_, list := old.([]any)
-			replacesList = replacesList || list
+			patch[name], replacesList = nil, replacesList || hasList(old)
 		}
 	}
 	for name, value := range to {
@@ -67,13 +65,27 @@ func difference(from, to map[string]any) (patch map[string]any, replacesList boo
 		oldTree, wasTree := old.(map[string]any)
 		tree, isTree := value.(map[string]any)
 		if !wasTree || !isTree {
-			_, wasList := old.([]any)
-			_, isList := value.([]any)
-			patch[name], replacesList = value, replacesList || wasList || isList
+			patch[name], replacesList = value, replacesList || hasList(old) || hasList(value)
 			continue
 		}
 		below, list := difference(oldTree, tree)
 		patch[name], replacesList = below, replacesList || list
 	}
 	return patch, replacesList
+}
+
+// hasList reports whether a value is a list or an object with a list in it. Another client may have added an object
+// that the patch adds, so its lists would be replaced too.
+func hasList(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return true
+	case map[string]any:
+		for _, below := range v {
+			if hasList(below) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -59,20 +59,14 @@ func merged(target any, patch map[string]any) map[string]any {
 	return tree
 }
 
-// changesList reports whether a list of one tree is missing or different at the same path of the other tree. A list
-// inside an added or removed object does not count.
+// changesList reports whether a list of one tree is missing or different at the same path of the other tree.
 func changesList(from, to map[string]any) bool {
 	for name := range both(from, to) {
-		old, fromTree := from[name].(map[string]any)
-		tree, toTree := to[name].(map[string]any)
+		old, _ := from[name].(map[string]any) // an object that is missing has no lists
+		tree, _ := to[name].(map[string]any)
 		_, wasList := from[name].([]any)
 		_, isList := to[name].([]any)
-		switch {
-		case fromTree && toTree:
-			if changesList(old, tree) {
-				return true
-			}
-		case (wasList || isList) && !reflect.DeepEqual(from[name], to[name]):
+		if (wasList || isList) && !reflect.DeepEqual(from[name], to[name]) || changesList(old, tree) {
 			return true
 		}
 	}
@@ -80,7 +74,8 @@ func changesList(from, to map[string]any) bool {
 }
 
 func both(a, b map[string]any) map[string]any {
-	all := maps.Clone(a)
+	all := map[string]any{}
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }
