@@ -438,6 +438,19 @@ func TestLongTexts(t *testing.T) {
 	})
 }
 
+// TestTextsThatAreNotUTF8 has a note with broken bytes, each of which becomes a character of three bytes.
+func TestTextsThatAreNotUTF8(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		broken := strings.Repeat("\xff\xfe ", 300)
+		r.Event(recorder.Event{Resource: pods, Object: web, Reason: broken, Action: broken, Note: broken})
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 1)
+		require.LessOrEqual(t, len(all[0].Note), 1024)
+		require.LessOrEqual(t, len(all[0].Reason), 128)
+		require.LessOrEqual(t, len(all[0].Action), 128)
+	})
+}
+
 // TestLostAnswer has a server that stores an Event and whose answer is lost.
 func TestLostAnswer(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
