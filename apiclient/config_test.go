@@ -40,7 +40,7 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		want  string
 	}{
 		{"no host", apiclient.Config{}, "Host", "it is empty"},
-		{"no scheme", apiclient.Config{Host: "localhost:8080"}, "Host", "write https://localhost:8080"},
+		{"no scheme", apiclient.Config{Host: "localhost:8080"}, "Host", `"localhost:8080" has no scheme: put https:// or`},
 		{"a bare name", apiclient.Config{Host: "server"}, "Host", "has no scheme"},
 		{"another scheme", apiclient.Config{Host: "ftp://h"}, "Host", `scheme "ftp"`},
 		{"no name", apiclient.Config{Host: "https://:443"}, "Host", "has no host"},
@@ -60,7 +60,7 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		{"CA empty", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: empty}}, "TLS.CAFile", "is empty"},
 		{"host with a query", apiclient.Config{Host: "https://h/a?token=" + secret}, "Host", `"https://h/a" has a query`},
 		{"host with a fragment", apiclient.Config{Host: "https://h/a#" + secret}, "Host", `"https://h/a" has a query`},
-		{"no scheme and a query", apiclient.Config{Host: "h?token=" + secret}, "Host", "write https://h or"},
+		{"no scheme and a query", apiclient.Config{Host: "h?token=" + secret}, "Host", `"h" has no scheme: put https:// or`},
 		{"CA file not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: text}}, "TLS.CAFile", "no certificate in PEM"},
 		{"CA data not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: []byte("x")}}, "TLS.CAData", "no certificate in PEM"},
 		{"CA and insecure", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: ca.pem, Insecure: true}}, "TLS.Insecure", "authorities"},

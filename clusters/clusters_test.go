@@ -381,6 +381,7 @@ func TestAnErrorNamesTheSecretAndNoContent(t *testing.T) {
 			"contexts[].cluster: ",
 		},
 		{"a kind", strings.Replace(valid, "kind: Config", "kind: swordfish", 1), "it is not a Config of v1"},
+		{"a server without a scheme", strings.Replace(valid, "http://east", "swordfish", 1), "clusters[].server: (not shown) has no scheme"},
 		{"a server", strings.Replace(valid, "http://east", "swordfish://east", 1), "clusters[].server"},
 		{"a duplicate", strings.ReplaceAll(valid, "users: [", "users: [{name: swordfish}, {name: swordfish}, "), "two entries"},
 		{"certificate data", strings.Replace(valid, "token: e1", "client-certificate-data: swordfish!", 1), "users[].client-certificate-data"},

@@ -23,7 +23,7 @@ func ParseServer(host string) (*url.URL, error) {
 	case strings.Contains(host, "@"):
 		return nil, errors.New("it has a user or password, which have their own fields")
 	case !strings.Contains(host, "://"):
-		return nil, fmt.Errorf("%q has no scheme: write https://%s or http://%s", shown, shown, shown)
+		return nil, fmt.Errorf("%q has no scheme: put https:// or http:// in front of it", shown)
 	case err != nil:
 		return nil, fmt.Errorf("%q is not a URL: %w", shown, secret.WithoutURL(err))
 	case u.Scheme != "http" && u.Scheme != "https":
