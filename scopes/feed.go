@@ -137,7 +137,7 @@ func (f feed[T]) Status() reflector.Status {
 	}
 	late := false
 	all.Counters, _ = f.set.past()
-	for n, m := range f.set.current() {
+	for _, m := range f.set.current() {
 		s := m.reflector.Status()
 		if !late && (s.Err != nil || s.Counters.Lists == 0) {
 			late = true
@@ -149,8 +149,8 @@ func (f feed[T]) Status() reflector.Status {
 		if s.LastErrorAt.After(all.LastErrorAt) {
 			all.LastError, all.LastErrorAt = fmt.Errorf("scope %s: %w", m.scope.Name, s.LastError), s.LastErrorAt
 		}
-		if n == 0 || s.CaughtUpAt.Before(all.CaughtUpAt) {
-			all.CaughtUpAt = s.CaughtUpAt
+		if at := s.CaughtUpAt; !at.IsZero() && (all.CaughtUpAt.IsZero() || at.Before(all.CaughtUpAt)) {
+			all.CaughtUpAt = at // the cache has nothing of a scope without a list
 		}
 		all.Objects += s.Objects
 		all.Remaining = max(all.Remaining, 0) + max(s.Remaining, 0)

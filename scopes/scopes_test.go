@@ -323,3 +323,20 @@ func TestRemoveBeforeRun(t *testing.T) {
 		require.Zero(t, w.set.Cache().Len())
 	})
 }
+
+// TestANewScopeDoesNotMakeTheCacheOld adds a scope that gets no list. HeardAt is about what the cache has.
+func TestANewScopeDoesNotMakeTheCacheOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+		require.NoError(t, w.set.Add(w.in("a", "")))
+		w.run(w.set.Run)
+		<-w.set.Synced()
+		listed := time.Now()
+		w.server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Fail{Code: 403}})
+		require.NoError(t, w.set.Add(w.in("b", "")))
+		<-time.After(time.Second)
+		synctest.Wait()
+		require.Contains(t, w.set.Status().LateScopes, "b: not synced")
+		require.Equal(t, listed, w.set.Status().HeardAt)
+	})
+}
