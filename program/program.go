@@ -33,8 +33,9 @@ type Options struct {
 	Name string
 	// Client is used if it is not nil, and Config is ignored. Its requests have no metrics, unless the client has them.
 	Client *apiclient.Client
-	// Config says how to reach the API server. Without a host, New reads the kubeconfig files as kubectl does; if they
-	// name no server and the program runs in a pod, it uses the pod's service account.
+	// Config says how to reach the API server. Without a host, New takes the server and the user from the kubeconfig
+	// files, as kubectl does; if they name no server and the program runs in a pod, from the pod's service account. The
+	// other fields of Config count in any case.
 	Config apiclient.Config
 	// Namespace confines informers and clients to one namespace. Empty means all namespaces.
 	Namespace string
@@ -114,9 +115,11 @@ func (p *Program) makeClient() (err error) {
 	if c.Host == "" {
 		ctx, cancel := context.WithTimeout(context.Background(), loadTimeout)
 		defer cancel()
-		if c, _, err = kubeconfig.Load(ctx, kubeconfig.Options{}); err != nil {
+		found, _, err := kubeconfig.Load(ctx, kubeconfig.Options{})
+		if err != nil {
 			return err
 		}
+		c = connected(c, found)
 	}
 	c.FieldManager = cmp.Or(c.FieldManager, p.o.Name)
 	if c.OnRequest == nil {
@@ -124,6 +127,15 @@ func (p *Program) makeClient() (err error) {
 	}
 	p.Client, err = apiclient.New(c)
 	return err
+}
+
+// connected returns a configuration with the server and the user of another one.
+func connected(c, to apiclient.Config) apiclient.Config {
+	c.Host, c.TLS, c.ProxyURL = to.Host, to.TLS, cmp.Or(to.ProxyURL, c.ProxyURL)
+	c.DisableCompression = c.DisableCompression || to.DisableCompression
+	c.BearerToken, c.BearerTokenFile, c.Username, c.Password = to.BearerToken, to.BearerTokenFile, to.Username, to.Password
+	c.Credentials, c.Impersonate = to.Credentials, to.Impersonate
+	return c
 }
 
 func (p *Program) makeManager() (err error) {

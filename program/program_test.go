@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
@@ -174,6 +176,26 @@ func TestTwoPrograms(t *testing.T) {
 	require.NotSame(t, first.Registry, second.Registry)
 	require.NoError(t, first.Err())
 	require.NoError(t, second.Err())
+}
+
+// TestConfigWithoutAHost takes the server from a kubeconfig, and keeps what only Config can say.
+func TestConfigWithoutAHost(t *testing.T) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		path := filepath.Join(t.TempDir(), "config")
+		require.NoError(t, kubeconfig.Write(path, apiclient.Config{Host: k.Server.URL()}, ""))
+		t.Setenv("KUBECONFIG", path)
+		p, err := program.New(program.Options{Name: "mill", Logger: zap.NewNop(), Config: apiclient.Config{
+			FieldManager: "baker", UserAgent: "oven", Transport: k.Server.Client().Transport,
+		}})
+		require.NoError(t, err)
+		client := apiclient.NewTyped[*corev1.ConfigMap](p.Client, configMaps, "default")
+		_, err = client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		requests := k.Server.Requests()
+		last := requests[len(requests)-1]
+		require.Equal(t, "baker", last.Query.Get("fieldManager"))
+		require.Equal(t, "oven", last.UserAgent)
+	})
 }
 
 // TestTheFieldManager writes with the client that a program makes. The server knows the writer by the program's name.
