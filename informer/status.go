@@ -58,7 +58,9 @@ type HandlerStatus struct {
 // Status returns the state of the informer. It may be called on any goroutine, before, during and after Run.
 func (i *Informer[T]) Status() Status {
 	if i.held != nil {
-		return i.held.heldStatus().(Status)
+		s := i.held.heldStatus().(Status)
+		s.Shard = i.shard() // the source of packed objects may not say it
+		return s
 	}
 	snapshot := i.indexer.Snapshot()
 	s := Status{
@@ -70,12 +72,10 @@ func (i *Informer[T]) Status() Status {
 		ResourceVersion: snapshot.ResourceVersion(),
 		Depth:           i.fifo.Len(),
 		Undecodable:     len(i.feed.Undecodable()),
+		Shard:           i.shard(),
 	}
 	if check := i.checkStatus.Load(); check != nil {
 		s.Check = *check
-	}
-	if shard, ok := i.lw.(interface{ Shard() api.ShardStatus }); ok {
-		s.Shard = shard.Shard()
 	}
 	if i.scopes != nil {
 		s.Scopes, s.LateScopes = i.scopes()
@@ -97,6 +97,14 @@ func (i *Informer[T]) Status() Status {
 			Name: l.name, Synced: runstate.IsClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
 			StuckSince: l.current.stuckSince(),
 		})
+	}
+	return s
+}
+
+// shard returns who drops the objects of other shards.
+func (i *Informer[T]) shard() (s api.ShardStatus) {
+	if shard, ok := i.lw.(interface{ Shard() api.ShardStatus }); ok {
+		s = shard.Shard()
 	}
 	return s
 }

@@ -498,15 +498,36 @@ func TestWithoutLists(t *testing.T) {
 	})
 }
 
+// decoding hides everything of a client except what a source must have, so that its objects are decoded.
+type decoding struct{ api.ListerWatcher[*object] }
+
+func (d decoding) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	return d.ListerWatcher.(*apiclient.PartialClient[*object]).Metadata()
+}
+
+// plainly is a coding that changes nothing.
+func plainly([][]byte) (encode func(dst, src []byte) []byte, decode func(dst, src []byte) ([]byte, error), err error) {
+	return func(dst, src []byte) []byte { return append(dst, src...) },
+		func(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }, nil
+}
+
 // TestPackedAndChecked keeps a shard as bytes, and compares it with lists of metadata.
 func TestPackedAndChecked(t *testing.T) {
-	for _, sharded := range []bool{true, false} {
+	for n := range 8 {
+		sharded := n&1 == 0
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, testserver.Options{ShardedLists: sharded})
 			defer w.end()
 			w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 100)
-			source := cut.New(apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, thirds[1], cut.Options{})
+			var from api.ListerWatcher[*object] = apiclient.NewPartial[*object](w.client(nil), configMaps, "")
+			if n&2 != 0 {
+				from = decoding{from}
+			}
+			source := cut.New(from, hashrange.UID, thirds[1], cut.Options{})
 			o := informer.Options[*object]{Hold: packed.Bytes[*object](), Check: consistency.Every(time.Minute)}
+			if n&4 != 0 {
+				o.Hold = packed.Coded[*object](plainly)
+			}
 			f := follow(w, source, o)
 			<-f.Synced()
 			w.churn(rand.New(rand.NewPCG(2, 1)), configMaps, 100)
@@ -516,6 +537,7 @@ func TestPackedAndChecked(t *testing.T) {
 			require.Zero(t, f.Status().Check.Missed)
 			require.NoError(t, f.Status().Check.Err)
 			require.Equal(t, sharded, source.Shard().By == cut.Server)
+			require.Equal(t, source.Shard(), f.Status().Shard)
 		})
 	}
 }
