@@ -211,7 +211,8 @@ func (l *spread[T]) List(ctx context.Context, o api.Options[T], each func(T) err
 	return meta, err
 }
 
-// Watch lets the next list begin after the end of the initial state, or after a failure.
+// Watch lets the next list begin after the end of the initial state, or after a failure. A watch without an initial
+// state lets it begin at once: a file of package warmstart may have been the list.
 func (l *spread[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	if o.SendInitialEvents != nil && o.ResourceVersion == "" && !l.turn.exact {
 		o.ResourceVersion = "0"
@@ -220,6 +221,9 @@ func (l *spread[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.E
 	}
 	return func(yield func(api.Event[T], error) bool) {
 		defer l.turn.end()
+		if o.SendInitialEvents == nil || !*o.SendInitialEvents {
+			l.turn.end()
+		}
 		for event, err := range l.ListerWatcher.Watch(ctx, o) {
 			if !yield(event, err) {
 				return

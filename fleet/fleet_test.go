@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"path/filepath"
 	"reflect"
 	"runtime/debug"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/warmstart"
 )
 
 // pod has the fields that the agent of a node reads.
@@ -367,5 +369,34 @@ func TestUsersOfAFactoryShareAResult(t *testing.T) {
 		require.NoError(t, err)
 		require.Same(t, a.Informer, b.Informer)
 		<-a.Synced()
+	})
+}
+
+// TestAListFromAFileLetsAnotherBegin starts two informers twice. The second time, each reads its state from a file.
+func TestAListFromAFileLetsAnotherBegin(t *testing.T) {
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("a", "n")
+		for range 2 {
+			s := fleet.NewStart(fleet.Options{Jitter: -1, MaxLists: 1})
+			var ends []func()
+			for _, name := range []string{"one", "two"} {
+				source, o := fleet.Spread(s, w.source(""), informer.Options[*pod]{})
+				warm, err := warmstart.New(source, warmstart.Options{Path: filepath.Join(folder, name), Cluster: "test"})
+				require.NoError(t, err)
+				inf := informer.New(warm, o)
+				stop := w.run(inf.Run)
+				ends = append(ends, func() {
+					stop()
+					require.NoError(t, warm.Close())
+				})
+				synctest.Wait()
+				require.Equal(t, 1, inf.Snapshot().Len(), name)
+			}
+			for _, end := range ends {
+				end()
+			}
+		}
 	})
 }
