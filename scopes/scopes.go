@@ -229,7 +229,8 @@ func (c collection[T]) Selects(object T) bool {
 	return false
 }
 
-// Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope.
+// Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope. It
+// has no Selector.
 func (c collection[T]) Shard() (all api.ShardStatus) {
 	_, dropped := c.set.past()
 	for _, m := range c.set.current() {
@@ -239,7 +240,7 @@ func (c collection[T]) Shard() (all api.ShardStatus) {
 			all = s
 		}
 	}
-	all.Dropped = dropped
+	all.Selector, all.Dropped = "", dropped
 	return all
 }
 

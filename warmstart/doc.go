@@ -26,8 +26,8 @@
 // # Promises
 //
 //  1. A process that starts again shows no state older than the one before it showed, or it lists.
-//  2. It uses a file only for the same collection: the cluster, the resource, the namespace, the selectors, the fields
-//     of T and the boot of the machine.
+//  2. It uses a file only for the same collection: the cluster, the resource, the namespace, the selectors, the shard,
+//     the fields of T and the boot of the machine.
 //  3. A file that is cut off, damaged or of another kind leads to a list, and to one line in the log.
 //  4. If the disk is full or fails, or more is written than the limit, the informer goes on. The file is given up until
 //     the next list, with one line in the log.

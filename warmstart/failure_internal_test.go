@@ -27,6 +27,7 @@ func TestHeaders(t *testing.T) {
 		{func(h *header) { h.Boot = "other" }, errRebooted, "has started since"},
 		{func(h *header) { h.Resource = "pods.v1" }, errOther, `its resource is "pods.v1", and not ""`},
 		{func(h *header) { h.Namespace = "shop" }, errOther, `its namespace is "shop"`},
+		{func(h *header) { h.Shard = "ranges" }, errOther, `its shardSelector is "ranges", and not ""`},
 		{func(h *header) { h.MediaType = "x" }, errOther, "its mediaType"},
 		{func(h *header) { h.Type = "*main.Pod" }, errOther, `its type is "*main.Pod"`},
 		{func(h *header) { h.TypeContents = "abc" }, errOther, "the fields of *main.Node have changed since"},

@@ -35,6 +35,7 @@ type header struct {
 	Namespace    string `json:"namespace"`
 	Labels       string `json:"labels"`
 	Fields       string `json:"fields"`
+	Shard        string `json:"shardSelector"`
 	NoManaged    bool   `json:"noManagedFields"`
 	MediaType    string `json:"mediaType"`
 	Type         string `json:"type"`
@@ -45,7 +46,7 @@ type header struct {
 func (w *ListerWatcher[T]) header(o api.Options[T]) header {
 	return header{
 		Format: format, Boot: w.boot, Cluster: w.o.Cluster, Resource: w.source.Resource().String(), Namespace: w.Namespace(),
-		Labels: o.LabelSelector, Fields: o.FieldSelector, NoManaged: o.DropManagedFields,
+		Labels: o.LabelSelector, Fields: o.FieldSelector, Shard: w.Shard().Selector, NoManaged: o.DropManagedFields,
 		MediaType: w.mediaType, Type: reflect.TypeFor[T]().String(), TypeContents: w.contents,
 	}
 }

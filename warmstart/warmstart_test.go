@@ -20,14 +20,18 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/consistency"
+	"github.com/leatproject/leat/fleet"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/packed"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/shard/cut"
+	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/warmstart"
@@ -48,6 +52,7 @@ type machine struct {
 	client *apiclient.Client
 	o      warmstart.Options
 	logs   *observer.ObservedLogs
+	shard  hashrange.Set // nil: the agents read all objects
 }
 
 func onMachine(t *testing.T, test func(m *machine)) {
@@ -65,9 +70,9 @@ func onMachine(t *testing.T, test func(m *machine)) {
 		client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 		require.NoError(t, err)
 		core, logs := observer.New(zap.WarnLevel)
-		test(&machine{t, server, client, warmstart.Options{
+		test(&machine{T: t, server: server, client: client, o: warmstart.Options{
 			Path: filepath.Join(folder, "file"), Cluster: "test", Logger: zap.New(core),
-		}, logs})
+		}, logs: logs})
 	})
 }
 
@@ -99,7 +104,12 @@ type process struct {
 // start starts an agent. It is synced, or waits for something, when start returns.
 func (m *machine) start(o informer.Options[*configMap]) *process {
 	m.Helper()
-	warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+	var source api.ListerWatcher[*configMap] = apiclient.NewPartial[*configMap](m.client, configMaps, "")
+	if m.shard != nil {
+		source = cut.New(source, hashrange.UID, m.shard, cut.Options{})
+		source, o = fleet.Spread(fleet.NewStart(fleet.Options{Jitter: -1}), source, o)
+	}
+	warm, err := warmstart.New(source, m.o)
 	require.NoError(m, err)
 	m.server.ForgetRequests()
 	inf := informer.New(warm, o)
@@ -531,6 +541,32 @@ func TestOtherCollections(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOtherShards starts agents twice for each shard. The first one has the file of another shard.
+func TestOtherShards(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		want := map[string]types.UID{}
+		for n := range 20 {
+			m.set(fmt.Sprint(n), "1")
+			o, err := m.server.Get(configMaps, api.Key{Namespace: "default", Name: fmt.Sprint(n)})
+			require.NoError(m, err)
+			want[fmt.Sprint(n)] = o.GetUID()
+		}
+		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
+		for _, shard := range []hashrange.Set{hashrange.All(), half, hashrange.All().Minus(half), hashrange.All(), half} {
+			m.shard = shard
+			for n := range 2 {
+				p := m.start(informer.Options[*configMap]{})
+				require.Equal(m, n == 1, p.warm.Status().Warm, "%s", shard)
+				have := p.values()
+				for name, uid := range want {
+					require.Equal(m, shard.Contains(hashrange.Hash(uid)), have[name] != "", "%s: %s", shard, name)
+				}
+				p.end()
+			}
+		}
+	})
 }
 
 // TestEncryption: the file has nothing that can be read, and works with its key alone.

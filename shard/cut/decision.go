@@ -61,9 +61,10 @@ type decision struct {
 var nothing = hashrange.NewSet(hashrange.Range{To: 1})
 
 func newDecision(field hashrange.Field, hashes hashrange.Set, r *report) *decision {
+	text := hashes.Selector(field)
 	return &decision{
-		field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: hashes.Selector(field), report: r,
-		whole: hashes.Equal(hashrange.All()), now: api.ShardStatus{By: Undecided},
+		field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: text, report: r,
+		whole: hashes.Equal(hashrange.All()), now: api.ShardStatus{Selector: text, By: Undecided},
 	}
 }
 
