@@ -108,3 +108,38 @@ func TestADiskThatFails(t *testing.T) {
 	_, err = New[*object](source{}, o)
 	require.Error(t, err)
 }
+
+// pages is a collection of two objects, whose list has a page for each. The second page is newer than the first one.
+type pages struct{ source }
+
+func (pages) List(_ context.Context, o api.Options[*metav1.PartialObjectMetadata], each func(*metav1.PartialObjectMetadata) error) (metav1.ListMeta, error) {
+	name, meta := "a", metav1.ListMeta{ResourceVersion: "10", Continue: "b"}
+	if o.Continue != "" {
+		name, meta = "b", metav1.ListMeta{ResourceVersion: "13"}
+	}
+	return meta, each(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "9"}})
+}
+
+// TestPagesOfSeveralVersions ends after a list, before the watch from the version of the first page. The next process
+// continues from this version too, because the first page lacks the changes that follow.
+func TestPagesOfSeveralVersions(t *testing.T) {
+	type object = metav1.PartialObjectMetadata
+	o := Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"}
+	for _, warm := range []bool{false, true} {
+		w, err := New[*object](pages{}, o)
+		require.NoError(t, err)
+		var names []string
+		list := api.Options[*object]{}
+		for list.Continue != "" || len(names) == 0 {
+			meta, err := w.List(t.Context(), list, func(o *object) error { names = append(names, o.Name); return nil })
+			require.NoError(t, err)
+			list.Continue = meta.Continue
+		}
+		require.Equal(t, []string{"a", "b"}, names)
+		require.NoError(t, w.Close())
+		require.Equal(t, warm, w.Status().Warm)
+		if warm {
+			require.Equal(t, "10", w.Status().Version)
+		}
+	}
+}

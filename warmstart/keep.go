@@ -1,12 +1,14 @@
 package warmstart
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 )
@@ -19,7 +21,7 @@ func (w *ListerWatcher[T]) begin(o api.Options[T]) {
 		return
 	}
 	w.next.discard()
-	w.next = nil
+	w.next, w.paged = nil, ""
 	if w.boot == "" {
 		w.status.Stopped = errNoBootID
 		return
@@ -43,6 +45,18 @@ func (w *ListerWatcher[T]) add(object T) {
 	}
 	if err := w.put(w.next, object, object.GetResourceVersion()); err != nil {
 		w.giveUp(err)
+	}
+}
+
+// page ends a page. A list has the version of its first page: if later pages are newer, the watch repeats the changes
+// in between.
+func (w *ListerWatcher[T]) page(meta metav1.ListMeta) {
+	w.mu.Lock()
+	w.paged = cmp.Or(w.paged, meta.ResourceVersion)
+	version := w.paged
+	w.mu.Unlock()
+	if meta.Continue == "" {
+		w.complete(version)
 	}
 }
 

@@ -71,6 +71,7 @@ type ListerWatcher[T api.Object] struct {
 	ready   *replayed // the state for the first list; nil: none
 	file    *logFile  // the file that is kept; nil: none
 	next    *logFile  // the list in progress; nil: none
+	paged   string    // the version of the first page of that list; empty before
 	budget  budget
 }
 
@@ -196,8 +197,8 @@ func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func
 	switch {
 	case err != nil && o.Continue == "":
 		w.cancel() // a later page may be requested again
-	case err == nil && meta.Continue == "":
-		w.complete(meta.ResourceVersion)
+	case err == nil:
+		w.page(meta)
 	}
 	return meta, err
 }
