@@ -31,8 +31,9 @@ type Options struct {
 	Selector api.Selector
 	// DataKey is the key of the kubeconfig in the data of a Secret. Empty means "kubeconfig".
 	DataKey string
-	// Kubeconfig selects the context, and overrides fields. Path must be empty. Without a policy for plugins, no
-	// plugin may run, because a plugin is a program that whoever writes the Secret would choose.
+	// Kubeconfig selects the context, and overrides fields. Path, CertFile, KeyFile, Username and Password must be
+	// empty. Without a policy for plugins, no plugin may run, because a plugin is a program that whoever writes the
+	// Secret would choose.
 	Kubeconfig kubeconfig.Options
 	// Configure changes the configuration of a cluster's client before the client is made: metrics, a limiter, a
 	// transport. It may use the set, and must return at once: changes of other Secrets wait for it. It may be nil.
@@ -71,6 +72,8 @@ func New(client *apiclient.Client, o Options) (*Set, error) {
 		return nil, errors.New("clusters: Options.Selector is empty; the set would read every Secret")
 	case o.Kubeconfig.Path != "":
 		return nil, errors.New("clusters: Options.Kubeconfig.Path is set; the kubeconfigs come from Secrets")
+	case o.Kubeconfig.CertFile != "", o.Kubeconfig.KeyFile != "", o.Kubeconfig.Username != "", !o.Kubeconfig.Password.IsZero():
+		return nil, errors.New("clusters: Options.Kubeconfig has a client certificate or a password; the Secrets have the credentials")
 	}
 	o.DataKey = cmp.Or(o.DataKey, defaultDataKey)
 	if o.Kubeconfig.Plugins.Policy.Type == "" {

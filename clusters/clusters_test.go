@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/clusters"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
@@ -494,6 +495,37 @@ func TestAllNamespacesAndOptions(t *testing.T) {
 	})
 	_, err := clusters.New(nil, clusters.Options{})
 	require.ErrorContains(t, err, "Selector is empty")
+}
+
+// TestOptionsOverrideTheKubeconfig has authorities in a file, which Options may name and a Secret may not.
+func TestOptionsOverrideTheKubeconfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := followed
+		o.Kubeconfig.CAFile = "/etc/authorities.pem"
+		o.Configure = func(_ string, c *apiclient.Config) {
+			require.Equal(t, apiclient.TLS{CAFile: "/etc/authorities.pem"}, c.TLS)
+			c.TLS = apiclient.TLS{} // the transport of the test has none
+		}
+		w := newWorld(t, o)
+		w.serve("east")
+		w.join("east", config("east", "e1"))
+		w.run(w.set.Run)
+		<-w.set.Synced()
+		synctest.Wait()
+		require.Equal(t, []string{"east synced"}, w.health())
+	})
+	for _, k := range []kubeconfig.Options{
+		{Path: "config"},
+		{CertFile: "cert.pem"},
+		{KeyFile: "key.pem"},
+		{Username: "u"},
+		{Password: apiclient.NewSecret("p")},
+	} {
+		o := followed
+		o.Kubeconfig = k
+		_, err := clusters.New(nil, o)
+		require.ErrorContains(t, err, "Options.Kubeconfig")
+	}
 }
 
 func TestTheSetSaysWhyItIsNotSynced(t *testing.T) {

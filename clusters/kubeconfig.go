@@ -95,7 +95,7 @@ func (s *Set) forbidden(c *apiclient.Config) (field, reason string) {
 		return "users[].client-certificate", file
 	case c.TLS.KeyFile != "":
 		return "users[].client-key", file
-	case c.TLS.CAFile != "":
+	case c.TLS.CAFile != s.o.Kubeconfig.CAFile:
 		return "clusters[].certificate-authority", file
 	case c.Credentials != nil && s.o.Kubeconfig.Plugins.Policy.Type == exec.DenyAll:
 		return "users[].exec", "it names a plugin, which Options.Kubeconfig.Plugins.Policy does not allow"
