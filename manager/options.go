@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"reflect"
@@ -53,6 +54,10 @@ func printed(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Func, reflect.Interface, reflect.Pointer:
 		return !v.IsNil()
+	case reflect.Float64:
+		if f := v.Float(); math.IsInf(f, 0) || math.IsNaN(f) {
+			return fmt.Sprint(f) // JSON has no such number
+		}
 	case reflect.Struct:
 		fields := map[string]any{}
 		for i := range v.NumField() {

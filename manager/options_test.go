@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"context"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/workqueue"
 )
 
 var doNothing = controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
@@ -45,6 +47,8 @@ func TestAdminShowsOptions(t *testing.T) {
 		require.NoError(t, m.Add(controller.New(name, doNothing, shared)))
 		shared.MaxRetries = 5
 	}
+	unlimited := controller.Options{Queue: workqueue.Options{Bucket: workqueue.Bucket{QPS: math.Inf(1)}}}
+	require.NoError(t, m.Add(controller.New("unlimited", doNothing, unlimited)))
 	require.NoError(t, m.Add(new(journal).newPart("part"), &talker{part: *new(journal).newPart("talker")}))
 	_, text = ask(m.AdminHandler(debug), path)
 	require.Contains(t, text, `"Address": "127.0.0.1:8081"`)
@@ -54,6 +58,7 @@ func TestAdminShowsOptions(t *testing.T) {
 	require.Contains(t, text, `"When": 1`)
 	require.Contains(t, text, `"Max": "16m40s"`)
 	require.Regexp(t, `(?s)"alone": \{.*"MaxRetries": 5.*"mill": \{.*"MaxRetries": 4`, text)
+	require.Contains(t, text, `"QPS": "+Inf"`)
 	require.NotContains(t, text, "talker")
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
