@@ -28,7 +28,7 @@ type Kind[T api.Object] struct {
 	reconciler bool   // Reconciler was called
 }
 
-// deletion is that of an object whose reconcile has not succeeded yet.
+// deletion is that of an object whose reconcile has not succeeded yet, or comes again.
 type deletion struct {
 	hash   uint64
 	number uint64 // 1 for the first deletion of this Kind
@@ -84,8 +84,8 @@ func (k *Kind[T]) Reconciler(r controller.Reconciler[api.Key]) controller.Reconc
 			return controller.Result{}, nil
 		}
 		result, err := r.Reconcile(working, key)
-		if err == nil || errors.Is(err, controller.ErrTerminal) {
-			k.forget(key, before)
+		if err == nil && result.RequeueAfter <= 0 || errors.Is(err, controller.ErrTerminal) {
+			k.forget(key, before) // no other reconcile of this deletion comes
 		}
 		return result, err
 	})
@@ -109,7 +109,7 @@ func (k *Kind[T]) once(called *bool, method string) {
 	*called = true
 }
 
-// deletion returns the deletion of the object with a key, if its reconcile has not succeeded yet.
+// deletion returns the deletion of the object with a key, if its reconcile has not succeeded yet, or comes again.
 func (k *Kind[T]) deletion(key api.Key) deletion {
 	k.mu.Lock()
 	defer k.mu.Unlock()

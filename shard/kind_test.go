@@ -57,6 +57,45 @@ func TestADeletionDuringItsReconcile(t *testing.T) {
 	}
 }
 
+// TestTheReconcileOfADeletionComesAgain has a reconciler that wants to see a deleted object once more.
+func TestTheReconcileOfADeletionComesAgain(t *testing.T) {
+	for _, field := range []hashrange.Field{hashrange.UID, hashrange.Namespace} {
+		t.Run(string(field), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *testserver.Server) {
+				_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", "mill")})
+				require.NoError(t, err)
+				a := join(t, s, shard.Options{Identity: "a", Field: field}, nil)
+				client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+				require.NoError(t, err)
+				cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+				kind := shard.For(a.Member, cached)
+				reconciles := 0 // without an object
+				c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (r controller.Result, err error) {
+					if _, found := cached.Snapshot().Get(key); !found {
+						if reconciles++; reconciles == 1 {
+							r.RequeueAfter = 10 * time.Second
+						}
+					}
+					return r, nil
+				})), controller.Options{})
+				c.Watch(kind.Source())
+				ctx, cancel := context.WithCancel(t.Context())
+				var parts sync.WaitGroup
+				for _, run := range []func(context.Context) error{cached.Run, c.Run} {
+					parts.Go(func() { require.NoError(t, run(ctx)) })
+				}
+				<-time.After(5 * time.Second)
+				require.NoError(t, s.Delete(maps, api.Key{Namespace: "default", Name: "mill"}))
+				<-time.After(time.Minute)
+				cancel()
+				parts.Wait()
+				client.CloseIdleConnections()
+				require.Equal(t, 2, reconciles)
+			})
+		})
+	}
+}
+
 // TestAKindHasOneController uses a Kind for two controllers. One would take the deletions from the other.
 func TestAKindHasOneController(t *testing.T) {
 	client, err := apiclient.New(apiclient.Config{Host: "http://localhost"})
