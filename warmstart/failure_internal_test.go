@@ -143,3 +143,30 @@ func TestPagesOfSeveralVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestAListFromTheFileFails has an object in the file that cannot be decoded. The status says that the first list came
+// from the server, and why.
+func TestAListFromTheFileFails(t *testing.T) {
+	type object = metav1.PartialObjectMetadata
+	o := Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"}
+	list := func(w *ListerWatcher[*object]) error {
+		_, err := w.List(t.Context(), api.Options[*object]{}, func(*object) error { return nil })
+		return err
+	}
+	w, err := New[*object](source{}, o)
+	require.NoError(t, err)
+	require.NoError(t, list(w))
+	require.NoError(t, w.write(w.file, record{kind: put, version: "9", key: api.Key{Name: "a"}, data: []byte("\xff")}))
+	require.NoError(t, w.Close())
+
+	w, err = New[*object](source{}, o)
+	require.NoError(t, err)
+	require.ErrorContains(t, list(w), "warmstart: read "+o.Path)
+	require.NoError(t, list(w))
+	s := w.Status()
+	require.ErrorContains(t, s.Cold, "warmstart: read "+o.Path)
+	require.NotZero(t, s.Bytes)
+	s.Cold, s.Bytes = nil, 0
+	require.Equal(t, Status{}, s)
+	require.NoError(t, w.Close())
+}

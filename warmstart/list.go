@@ -48,12 +48,13 @@ func (w *ListerWatcher[T]) listFile(
 		state.index = nil
 		return metav1.ListMeta{ResourceVersion: state.version}, nil
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if refused == nil && ctx.Err() == nil {
 		err = fmt.Errorf("warmstart: read %s: %w", w.o.Path, err)
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.giveUp(err)
 	}
+	w.status.Warm, w.status.Objects, w.status.Version, w.status.Cold = false, 0, "", err
 	return metav1.ListMeta{}, err
 }
 
