@@ -20,6 +20,7 @@ var (
 	errOther     = errors.New("the file is of another collection or type")
 	errRebooted  = errors.New("the machine has started since the file was written")
 	errNoBootID  = errors.New("this system does not name its boot (only Linux does)")
+	errShard     = errors.New("the requests are of a shard; give the source of the shard to warmstart.New, and not the reverse")
 	errMalformed = errors.New("the file is damaged, was given up, has another key, or is not one of this package")
 )
 

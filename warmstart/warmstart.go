@@ -180,6 +180,9 @@ func (w *ListerWatcher[T]) Shard() (s api.ShardStatus) {
 // List lists from the file at the first request, if the file can be used. Later it does what List of the source does.
 // It blocks while the file is read.
 func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
+	if w.ofShard(o) {
+		return w.source.List(ctx, o, each)
+	}
 	if state := w.first(o); state != nil {
 		return w.listFile(ctx, o, state, each)
 	}
@@ -206,6 +209,9 @@ func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func
 // Watch does what Watch of the source does. A WatchList answers api.ErrNoWatchList at the first request if the file can
 // be used: the list that follows is read from the file.
 func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
+	if w.ofShard(o) {
+		return w.source.Watch(ctx, o)
+	}
 	return func(yield func(api.Event[T], error) bool) {
 		initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 		if initial {
@@ -251,6 +257,17 @@ func (w *ListerWatcher[T]) open(o api.Options[T]) bool {
 	}
 	w.file, w.newest = w.ready.file, w.ready.version
 	w.status.Warm, w.status.Objects, w.status.Version = true, len(w.ready.index), w.ready.version
+	return true
+}
+
+// ofShard notes and reports whether a request is for a part of the collection, which a file cannot have.
+func (w *ListerWatcher[T]) ofShard(o api.Options[T]) bool {
+	if o.Keep == nil && o.ShardSelector == "" {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status.Cold, w.status.Stopped = errShard, errShard
 	return true
 }
 

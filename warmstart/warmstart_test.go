@@ -569,6 +569,33 @@ func TestOtherShards(t *testing.T) {
 	})
 }
 
+// TestAShardOfAFile has a source of a shard between the informer and the file, which then cannot have the collection.
+func TestAShardOfAFile(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		for n := range 20 {
+			m.set(fmt.Sprint(n), "1")
+		}
+		warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+		require.NoError(m, err)
+		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
+		inf := informer.New(cut.New(warm, hashrange.UID, half, cut.Options{}), informer.Options[*configMap]{})
+		ctx, cancel := context.WithCancel(m.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		have := inf.Snapshot().Len()
+		require.Positive(m, have)
+		require.Less(m, have, 20)
+		require.ErrorContains(m, warm.Status().Cold, "the requests are of a shard")
+		cancel()
+		require.NoError(m, <-ended)
+		require.NoError(m, warm.Close())
+		p := m.start(informer.Options[*configMap]{})
+		require.Len(m, p.values(), 20)
+		p.end()
+	})
+}
+
 // TestEncryption: the file has nothing that can be read, and works with its key alone.
 func TestEncryption(t *testing.T) {
 	onMachine(t, func(m *machine) {
