@@ -75,6 +75,7 @@ func send(p *livepage.Page, debug bool, method, path string, change ...func(*htt
 // answer is the part of the state that the tests read.
 type answer struct {
 	Program string
+	Now     int64
 	Leader  *struct {
 		Leads, Election bool
 		Lease, Leader   string
@@ -550,6 +551,23 @@ func TestChecksAreNotCalledOften(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		require.Equal(t, 2, calls)
+	})
+}
+
+// TestTheTimeIsThatOfTheCounters has a check that takes a second. The time of an answer is not before it.
+func TestTheTimeIsThatOfTheCounters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPage(t, livepage.Options{})
+		m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
+		require.NoError(t, err)
+		require.NoError(t, m.Readyz().Add("slow", func(context.Context) error {
+			<-time.After(time.Second)
+			return nil
+		}))
+		began := time.Now()
+		now := look(t, p, true).Now
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, time.Now().UnixMilli(), now)
 	})
 }
 

@@ -177,9 +177,10 @@ func (p *Page) look() members {
 // state returns the answer for one poll. It holds no lock while it calls the parts of the program.
 func (p *Page) state(r *http.Request, debug bool) state {
 	m := p.look()
+	health := p.health(r, m, debug) // before the time, because checks may be slow: rates need the time of the counters
 	s := state{
 		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug, Lab: m.lab && debug,
-		Leader: m.leader(debug), Health: p.health(r, m, debug), Electors: m.campaigns(debug), Shards: []shardState{}, Held: []heldState{},
+		Leader: m.leader(debug), Health: health, Electors: m.campaigns(debug), Shards: []shardState{}, Held: []heldState{},
 		Informers: []informerState{}, Controllers: []controllerState{}, Queues: []queueState{}, Gates: []gateState{},
 	}
 	s.Heap, s.Goroutines = process()
