@@ -75,7 +75,7 @@ export class Lab {
   }
 
   update(s) {
-    this.helper.noteBacklogs(s);
+    this.helper.note(s);
     this.pipeline.update(s, this.helper);
     show(this.heldPanel, s.held.length > 0);
     this.held.update(s.held, s.now);

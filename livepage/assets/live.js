@@ -50,12 +50,16 @@ function handlerState(h, slow, now) {
   return h.synced ? ["ok", "up to date"] : ["wait", "not synced"];
 }
 
+const failures = (c) => c.stats.Failed + c.stats.Terminal + c.stats.Dropped;
+const MINUTE = 60000; // milliseconds
+
 const dot = () => el("i", { className: "dot", "aria-hidden": "true" });
 
 export class Live {
   constructor(root, samples) {
     this.samples = samples;
     this.slow = new Map(); // handlers whose backlog grows: key → answers in a row
+    this.troubled = new Map(); // controllers with a problem in the last minute: name → time
     this.filter = el("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter informers and controllers by name", oninput: () => this.update(samples.latest) });
     this.pipeline = new Pipeline();
     this.charts = el("div", { className: "charts" });
@@ -92,13 +96,13 @@ export class Live {
   update(s) {
     if (!s) return;
     this.plots ??= new Charts(this.charts);
-    this.noteBacklogs(s);
+    this.note(s);
     this.pipeline.update(s, this);
     this.plots.update(this.samples.points);
     const wanted = this.filter.value.trim().toLowerCase();
     const match = (x) => x.name.toLowerCase().includes(wanted);
-    const severity = { bad: 0, wait: 1 };
-    const order = (i) => severity[this.stateOf(i, s.now)] ?? 2;
+    const severity = { bad: 0, wait: 1, idle: 2 };
+    const order = (i) => severity[this.stateOf(i, s.now)] ?? 3;
     const informers = s.informers.filter(match).sort((a, b) => order(a) - order(b) || a.name.localeCompare(b.name));
     const shown = new Set(informers);
     text(this.informerTitle, s.informers.length > 3 ? `Informers (${informers.length === s.informers.length ? s.informers.length : `${shown.size} of ${s.informers.length}`})` : "Informers");
@@ -110,16 +114,24 @@ export class Live {
     show(this.queuePanel, s.queues.length + s.gates.length > 0);
     show(this.empty, s.informers.length + s.controllers.length + s.queues.length === 0);
     this.informers.update(this.moreInformers.of(informers), s);
-    this.controllers.update(this.moreControllers.of(s.controllers.filter(match)), s);
+    const controllers = s.controllers.filter(match).sort((a, b) => this.troubled.has(b.name) - this.troubled.has(a.name));
+    this.controllers.update(this.moreControllers.of(controllers), s);
     this.electors.update(s.electors);
     this.shards.update(s.shards, s);
     this.queues.update([...s.queues.map((q) => ({ ...q, kind: "queue" })), ...s.gates.map((g) => ({ ...g, kind: "gate" }))], s);
   }
 
-  // noteBacklogs finds handlers that are behind in three answers in a row.
-  noteBacklogs(s) {
+  // note finds handlers that are behind in three answers in a row, and controllers with a problem. These stay first for a
+  // minute, so that their cards do not move with each error.
+  note(s) {
     if (this.noted === s) return;
     this.noted = s;
+    const earlier = this.troubled;
+    this.troubled = new Map(); // without controllers that are gone
+    for (const c of s.controllers) {
+      const at = !c.stats.Synced || this.samples.rate("controllers", c.name, failures) > 0 ? s.now : earlier.get(c.name);
+      if (s.now - at < MINUTE) this.troubled.set(c.name, at);
+    }
     const before = this.slow;
     this.slow = new Map(); // without handlers that are gone
     for (const i of s.informers) {
@@ -135,7 +147,8 @@ export class Live {
   stateOf(i, now) {
     const states = [stream(i, now)[0], ...i.handlers.map((h, n) => handlerState(h, this.isSlow(i, h, n), now)[0])];
     if (i.undecodable > 0) states.push("wait");
-    return worst(states);
+    const all = worst(states);
+    return all === "ok" && states[0] === "idle" ? "idle" : all; // its handlers are well, but it does not run
   }
 }
 
@@ -178,10 +191,8 @@ export class Pipeline {
     this.hold(s.held);
     const p = samples.points.at(-1);
     const phases = s.informers.map((i) => stream(i, s.now));
-    const seconds = samples.seconds();
-    const grew = (f) => (samples.before && seconds > 0 ? Math.max(0, sum(s.informers, f) - sum(samples.before.informers, f)) / seconds : null);
-    const batches = grew((i) => i.batches);
-    const changes = grew((i) => i.changes);
+    const batches = samples.total("informers", (i) => i.batches);
+    const changes = samples.total("informers", (i) => i.changes);
     const watching = s.informers.filter((i) => i.phase === "watching").length;
     const waiting = s.informers.filter((i) => i.phase === "waiting").length;
     this.set(0, {
@@ -204,7 +215,7 @@ export class Pipeline {
     const trouble = handlers.find((h) => h[0] === "bad") ?? handlers.find((h) => h[0] === "wait");
     this.set(3, { value: number(pending), state: worst(handlers.map((h) => h[0])), flows: p?.reconciles > 0, note: `${plural(handlers.length, "handler")}${trouble ? `, ${trouble[1]}` : ""}` });
     const queues = [...s.controllers.map((c) => c.stats.Queue), ...s.queues.map((q) => q.stats)];
-    const retries = samples.points.length ? sum(s.controllers, (c) => samples.rate("controllers", c.name, (x) => x.stats.Queue.Retries) ?? 0) : 0;
+    const retries = samples.total("controllers", (c) => c.stats.Queue.Retries);
     this.set(4, {
       value: number(sum(queues, (q) => q.Depth)), state: queues.length ? "ok" : "idle", flows: p?.reconciles > 0,
       note: `${number(sum(queues, (q) => q.Delayed))} delayed${retries > 0 ? `, ${rate(retries)} retries/s` : ""}`,
@@ -225,7 +236,7 @@ class InformerRow {
     this.live = live;
     this.dot = dot();
     const id = `details-${Math.random().toString(36).slice(2)}`;
-    this.toggle = el("button", { type: "button", className: "disclosure", "aria-expanded": "false", "aria-controls": id, onclick: () => this.open(this.details.hidden) }, this.dot, i.name);
+    this.toggle = el("button", { type: "button", className: "disclosure", "aria-expanded": "false", "aria-controls": id, onclick: () => this.open(this.details.hidden) }, this.dot, el("span", {}, i.name));
     this.cells = Array.from({ length: 8 }, (_, n) => el("td", { className: n >= 1 && n <= 6 ? "num" : "" }));
     this.stream = el("span");
     this.why = el("span", { className: "why" });
@@ -302,7 +313,7 @@ function latest(samples, name) {
   const then = samples.before?.informers.find((i) => i.name === name)?.stored;
   if (!now || !then) return null;
   let n = 0;
-  const counts = now.counts.map((v, i) => v - (then.counts[now.first + i - then.first] ?? 0));
+  const counts = now.counts.map((v, i) => Math.max(0, v - (then.counts[now.first + i - then.first] ?? 0)));
   const total = counts.reduce((a, b) => a + b, 0);
   for (let i = 0; i < counts.length; i++) {
     n += counts[i];
@@ -375,11 +386,11 @@ class ControllerCard {
     const { samples } = this.live;
     const q = c.stats.Queue;
     const grows = (f) => samples.rate("controllers", c.name, f);
-    const errors = grows((x) => x.stats.Failed + x.stats.Terminal + x.stats.Dropped);
+    const errors = grows(failures);
     const missing = c.unsynced.filter((u) => u.NotSynced);
     const state = errors > 0 ? "bad" : !c.stats.Synced || c.stats.Held ? "wait" : "ok";
     attr(this.dot, "data-state", state);
-    text(this.state, c.stats.Held ? "synced, waits for the lease" : c.stats.Synced ? `${plural(c.stats.Reconciles, "reconcile")}, ${plural(c.stats.Failed + c.stats.Terminal + c.stats.Dropped, "error")}` : "waits for its sources");
+    text(this.state, c.stats.Held ? "synced, waits for the lease" : c.stats.Synced ? `${plural(c.stats.Reconciles, "reconcile")}, ${plural(failures(c), "error")}` : "waits for its sources");
     const set = (k, v, bad) => {
       text(this.figures[k].value, v);
       attr(this.figures[k].value, "data-state", bad ? "bad" : null);

@@ -23,13 +23,12 @@ export class Samples {
     const s = this.seconds();
     if (s <= 0) return;
     const total = (list, f) => list.reduce((n, x) => n + f(x), 0);
-    const diff = (part, f) => Math.max(0, total(state[part], f) - total(this.before[part], f)) / s;
     const q = (part, field) => quantiles(merge(state[part].map((x) => delta(x[field], find(this.before[part], x.name)?.[field]))));
     this.points.push({
       at: state.now / 1000,
-      events: diff("informers", (i) => i.counters.Events),
-      reconciles: diff("controllers", (c) => c.stats.Reconciles),
-      errors: diff("controllers", (c) => c.stats.Failed + c.stats.Terminal + c.stats.Dropped),
+      events: this.total("informers", (i) => i.counters.Events),
+      reconciles: this.total("controllers", (c) => c.stats.Reconciles),
+      errors: this.total("controllers", (c) => c.stats.Failed + c.stats.Terminal + c.stats.Dropped),
       pending: total(state.informers, (i) => i.handlers.reduce((n, h) => n + h.pending, 0)),
       ready: total(state.controllers, (c) => c.stats.Queue.Depth) + total(state.queues, (x) => x.stats.Depth),
       delayed: total(state.controllers, (c) => c.stats.Queue.Delayed) + total(state.queues, (x) => x.stats.Delayed),
@@ -52,7 +51,12 @@ export class Samples {
     const now = find(this.latest[part], name);
     const then = this.before && find(this.before[part], name);
     if (!now || !then || s <= 0) return null;
-    return Math.max(0, f(now) - f(then)) / s;
+    return Math.max(0, f(now) - f(then)) / s; // another part of this name began at zero
+  }
+
+  // total is the sum of the rates of a part, or null before the second answer. A new member may have counted for hours.
+  total(part, f) {
+    return this.seconds() > 0 ? this.latest[part].reduce((n, x) => n + (this.rate(part, x.name, f) ?? 0), 0) : null;
   }
 }
 
