@@ -337,11 +337,11 @@ class ReconcileRow {
     attr(this.dot, "data-state", states[r.Outcome] ?? "idle");
     text(this.outcome, outcomes[r.Outcome] ?? r.Outcome);
     text(this.error, r.Err ?? "");
-    const next = micros(r.Next);
+    const next = micros(r.Next), later = s.reconciles.find((x) => x.Controller === r.Controller && x.Key === r.Key && micros(x.Started) > micros(r.Started));
     const waited = micros(r.Ready) ? (micros(r.Started) - micros(r.Ready)) / 1e6 : null;
     const values = { 0: ago((s.now - micros(r.Started)) / 1e6), 1: `${r.Controller}: ${r.Key}`, 3: duration(r.Took / 1e9), 4: duration(waited), 5: r.Attempt,
       6: [...(r.Causes ?? []).map((c) => `${c.Source} ${c.Event} ${c.Object}${c.Version ? ` @${c.Version}` : ""}`), r.CausesOmitted ? `and ${r.CausesOmitted} more` : ""].filter(Boolean).join("\n"),
-      7: next > s.now ? `in ${duration((next - s.now) / 1e6)}` : next ? "was due" : "–" };
+      7: !next ? "–" : later && micros(later.Started) < next ? "came earlier" : next > s.now ? `in ${duration((next - s.now) / 1e6)}` : "was due" };
     for (const [n, v] of Object.entries(values)) text(this.cells[n], v);
   }
 }

@@ -156,6 +156,9 @@ func TestJourney(t *testing.T) {
 	row := `document.querySelector("#reconciles-title + div tbody tr").cells`
 	p.until(row + `[2].textContent === "requeued" && ` + row + `[7].textContent.match(/^in (60|59) min$/)`)
 	require.Regexp(t, `configmaps update shop/rye @\d+$`, eval[string](p, row+`[6].textContent`))
+	// A change ends the delay.
+	set("b")
+	p.until(`[...document.querySelectorAll("#reconciles-title + div tbody tr")].map(r => r.cells[7].textContent).slice(0, 2).join().match(/^in (60|59) min,came earlier$/)`)
 	p.fitsEverywhere()
 }
 
@@ -169,6 +172,8 @@ func TestRetries(t *testing.T) {
 	p.until(`[...document.querySelectorAll("#reconciles-title + div tbody tr")].some(r => r.cells[6].textContent.startsWith("grinder retry shop/rye"))`)
 	p.until(row + `[7].textContent.match(/^in [\d.]+ (ms|s)$/)`)
 	p.fitsEverywhere()
+	p.run(chromedp.EmulateViewport(narrow.width, narrow.height))
+	require.GreaterOrEqual(t, eval[int64](p, row+`[2].querySelector(".error-text").offsetWidth`), int64(200), "an error has more than a word a line")
 }
 
 // TestStates selects older states: in the list with the keyboard, and on the axis with a finger. A newer state does not
