@@ -230,6 +230,13 @@ func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) er
 	return nil
 }
 
+// hasBegun reports whether Run was called.
+func (c *Controller[K]) hasBegun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.life != runstate.Created
+}
+
 // end stops new sources from joining, so that Run can wait for active.
 func (c *Controller[K]) end() {
 	c.mu.Lock()

@@ -238,8 +238,11 @@ func (s InformerSource[T, K]) NotSynced() error {
 			return &notSyncedError{i.Status()}
 		}
 	}
-	return errors.New("the initial list is still being processed")
+	return errProcessing
 }
+
+// errProcessing is the reason of a source whose informer is synced.
+var errProcessing = errors.New("the initial list is still being processed")
 
 // notSyncedError is the error of an informer that is not synced.
 type notSyncedError struct{ status informer.Status }

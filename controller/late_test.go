@@ -53,6 +53,20 @@ func TestWhyASourceIsNotSynced(t *testing.T) {
 	})
 }
 
+// TestASourceWaitsForItsController has a source whose informer is synced, before Run.
+func TestASourceWaitsForItsController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cluster
+		ctl := controller.New("test", &recorder{}, controller.Options{})
+		things := ctl.Watch(controller.For(c.collection(things).running(t)))
+		synctest.Wait()
+		require.EqualError(t, ctl.NotSynced(), "controller: test: source things not synced: the controller has not started")
+		start(t, ctl.Run)
+		<-things.Synced()
+		require.NoError(t, ctl.NotSynced())
+	})
+}
+
 // TestLateSourceSaysWhyItIsNotSynced watches a source when the workers are already running. They do not wait for it.
 func TestLateSourceSaysWhyItIsNotSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,8 +89,15 @@ func (s *Sink[K]) notSynced() (why error) {
 			why = api.Recovered(p)
 		}
 	}()
-	return s.source.NotSynced()
+	why = s.source.NotSynced()
+	if errors.Is(why, errProcessing) && !s.controller.hasBegun() {
+		why = errNotBegun
+	}
+	return why
 }
+
+// errNotBegun is the reason of a source that only waits for its controller.
+var errNotBegun = errors.New("the controller has not started")
 
 // Registration is a source that a controller watches. It is for a source what informer.Registration is for a handler.
 type SourceRegistration struct {
