@@ -149,6 +149,7 @@ export class OneObject {
         const answer = await fetch(`object?${query}`);
         const body = await answer.json();
         if (at !== this.at) return;
+        if (answer.status === 404) this.lost();
         if (!answer.ok) throw new Error(body.error);
         show(this.error, false);
         this.take(body);
@@ -158,6 +159,12 @@ export class OneObject {
     }
     clearTimeout(this.timer); // of a poll that ran at the same time
     if (!this.past) this.timer = setTimeout(() => this.poll(at), EVERY);
+  }
+
+  // lost says that what is shown is old: the program began again without the object, or has no such informer any more.
+  lost() {
+    attr(this.dot, "data-state", "idle");
+    text(this.where, `${this.at.informer} · no longer followed`);
   }
 
   take(body) {

@@ -65,6 +65,21 @@ func TestUnknownObject(t *testing.T) {
 	}
 }
 
+// TestObjectOfAProgramThatBeganAgain shows an object that the new process does not know. The old states stay, and the
+// page does not say that the object is cached.
+func TestObjectOfAProgramThatBeganAgain(t *testing.T) {
+	t.Parallel()
+	p, _ := followed(t, light)
+	require.Equal(t, "configmaps · cached", eval[string](p, `document.querySelector(".object-title .muted").textContent`))
+	p.run(chromedp.Evaluate(`{
+		const real = window.fetch;
+		window.fetch = async (path, options) => path.startsWith("object?") ? new Response('{"error":"it does not hold this object"}', { status: 404 }) : real(path, options);
+	}`, nil))
+	p.until(`document.querySelector(".object-title .muted").textContent === "configmaps · no longer followed"`)
+	require.Equal(t, "idle", eval[string](p, `document.querySelector(".object-title .dot").dataset.state`))
+	require.Equal(t, int64(1), eval[int64](p, `document.querySelectorAll(".versions button").length`))
+}
+
 // TestObjectThatIsCreatedLater opens the address of an object before the object exists.
 func TestObjectThatIsCreatedLater(t *testing.T) {
 	t.Parallel()
