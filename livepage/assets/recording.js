@@ -234,7 +234,7 @@ class ScopeRow {
     this.dot = el("i", { className: "dot", "aria-hidden": "true" });
     this.name = el("span");
     this.cells = Array.from({ length: 9 }, (_, n) => el("td", { className: n >= 1 ? "num" : "" }));
-    this.node = el("tr", {}, el("th", { scope: "row" }, this.dot, this.name), ...this.cells);
+    this.node = el("tr", {}, el("th", { scope: "row" }, el("span", { className: "collection" }, this.dot, this.name)), ...this.cells);
   }
 
   update(s, at) {

@@ -64,6 +64,19 @@ func TestLongNames(t *testing.T) {
 	require.LessOrEqual(t, eval[int64](p, rows+`[0].cells[0].offsetWidth`), int64(300))
 }
 
+// TestLongNamesInARecording requires the same of the page of a recording.
+func TestLongNamesInARecording(t *testing.T) {
+	t.Parallel()
+	p := openRecording(t, tape, "", light)
+	p.until(momentRows + `.length === 2`)
+	p.fake(`(body) => (body.scopes ?? []).forEach((s, n) => s.name = "verylongresourcenamesofateam" + n + ".a-very-long-group.of-a-department.in-a-large-company.example.com")`)
+	p.click("#back")
+	p.until(momentRows + `[0].textContent.startsWith("verylong")`)
+	wrap := `document.querySelector("#scopes-title").closest("section").querySelector(".table-wrap")`
+	require.True(t, eval[bool](p, wrap+`.scrollWidth <= `+wrap+`.clientWidth`), "all columns are in the window")
+	p.fitsEverywhere()
+}
+
 // TestNewMembersAreNoTraffic adds an informer and a controller that have counted for a long time.
 func TestNewMembersAreNoTraffic(t *testing.T) {
 	t.Parallel()
