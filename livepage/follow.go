@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +112,7 @@ type reconcile struct {
 }
 
 var (
-	errPins    = fmt.Errorf("livepage: %d objects are pinned already; release one", mostPinned)
+	errPins    = fmt.Errorf("livepage: %d objects are pinned already", mostPinned)
 	errUnknown = errors.New("livepage: the informer does not hold this object, and the page has not seen it")
 )
 
@@ -169,14 +170,15 @@ func (f *follower) pin(at place, yes bool) error {
 	if o == nil {
 		return errUnknown
 	}
-	pins := 0
+	var pins []string
 	for _, other := range f.objects {
 		if other.pinned {
-			pins++
+			pins = append(pins, other.place.informer+" "+api.FormatKey(other.key))
 		}
 	}
-	if yes && !o.pinned && pins >= mostPinned {
-		return errPins
+	if yes && !o.pinned && len(pins) >= mostPinned {
+		slices.Sort(pins)
+		return fmt.Errorf("%w; release one: %s", errPins, strings.Join(pins, ", "))
 	}
 	o.pinned = yes
 	return nil

@@ -111,23 +111,32 @@ search:
 	writeJSON(w, http.StatusOK, found)
 }
 
-// asked returns the object that a request names.
-func (p *Page) asked(r *http.Request, m members) (*shownInformer, api.Key, error) {
+// named returns the object that a request names.
+func named(r *http.Request) (place, error) {
 	query := r.URL.Query()
 	key, err := api.ParseKey(query.Get("key"))
 	if err != nil {
-		return nil, key, fmt.Errorf("livepage: key: %w", err)
+		return place{}, fmt.Errorf("livepage: key: %w", err)
 	}
-	i := slices.IndexFunc(m.informers, func(s *shownInformer) bool { return s.name == query.Get("informer") })
+	return place{query.Get("informer"), key}, nil
+}
+
+// asked returns the object that a request names, with its informer.
+func asked(r *http.Request, m members) (*shownInformer, api.Key, error) {
+	at, err := named(r)
+	if err != nil {
+		return nil, at.key, err
+	}
+	i := slices.IndexFunc(m.informers, func(s *shownInformer) bool { return s.name == at.informer })
 	if i < 0 {
-		return nil, key, errors.New("livepage: there is no informer of this name")
+		return nil, at.key, errors.New("livepage: there is no informer of this name")
 	}
-	return m.informers[i], key, nil
+	return m.informers[i], at.key, nil
 }
 
 func (p *Page) serveObject(w http.ResponseWriter, r *http.Request) {
 	m := p.look()
-	s, key, err := p.asked(r, m)
+	s, key, err := asked(r, m)
 	if err != nil {
 		writeJSON(w, http.StatusNotFound, failure{err.Error()})
 		return
@@ -215,14 +224,18 @@ func (m members) why(r *http.Request, readers map[string]bool, key api.Key) (now
 	return now, past
 }
 
+// servePin pins an object of an informer, or releases one whose informer may be gone.
 func (p *Page) servePin(w http.ResponseWriter, r *http.Request, yes bool) {
 	m := p.look()
-	s, key, err := p.asked(r, m)
+	at, err := named(r)
 	if err == nil && yes {
-		_, err = p.follow(s, key, m.readers(s.informer.Status().Resource))
+		var s *shownInformer
+		if s, _, err = asked(r, m); err == nil {
+			_, err = p.follow(s, at.key, m.readers(s.informer.Status().Resource))
+		}
 	}
 	if err == nil {
-		err = p.follower.pin(place{s.name, key}, yes)
+		err = p.follower.pin(at, yes)
 	}
 	switch {
 	case errors.Is(err, errPins):

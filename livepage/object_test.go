@@ -281,6 +281,9 @@ func TestObjectsAreBounded(t *testing.T) {
 			see(t, p, "configmaps", "default/"+name(n))
 			code, o := ask(t, p, http.MethodPost, "/pin", "configmaps", "default/"+name(n))
 			require.Equal(t, map[bool]int{true: 204, false: 409}[n < 8], code, o.Error)
+			if n == 8 {
+				require.Contains(t, o.Error, "8 objects are pinned already; release one: configmaps default/map-0, configmaps default/map-1, ")
+			}
 		}
 		for n := range 100 {
 			w.set(t, name(1), fmt.Sprint(n))
@@ -362,6 +365,28 @@ func TestPinFollows(t *testing.T) {
 		o = see(t, p, "configmaps", "default/one")
 		require.Len(t, o.Versions, 2)
 		require.Equal(t, "Updated", o.Versions[1].Type)
+	})
+}
+
+// TestPinOfAnInformerThatIsGone releases a pin after its informer was removed, so that the page has no hook any more.
+func TestPinOfAnInformerThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		maps := w.informer(informer.Options[*configMap]{})
+		remove := register(t, p, "", maps)
+		start(t, maps.Run)
+		w.create(t, "one")
+		synctest.Wait()
+		code, o := ask(t, p, http.MethodPost, "/pin", "configmaps", "default/one")
+		require.Equal(t, 204, code, o.Error)
+		remove()
+		code, o = ask(t, p, http.MethodGet, "/object", "configmaps", "default/one")
+		require.Equal(t, 404, code, o.Error)
+		code, o = ask(t, p, http.MethodDelete, "/pin", "configmaps", "default/one")
+		require.Equal(t, 204, code, o.Error)
+		<-time.After(time.Minute)
+		code, o = ask(t, p, http.MethodDelete, "/pin", "configmaps", "default/one")
+		require.Equal(t, 404, code, o.Error)
 	})
 }
 

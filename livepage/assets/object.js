@@ -99,6 +99,7 @@ export class OneObject {
     this.state = null;
     this.shown = null;
     this.pointed = null; // the reconcile that the caption of the axis describes; null for the selected state
+    this.refused = false; // the error says why a pin was refused, until the next attempt
     show(this.body, false);
     show(this.error, false);
     show(this.results, !this.at);
@@ -151,9 +152,10 @@ export class OneObject {
         if (at !== this.at) return;
         if (answer.status === 404) this.lost();
         if (!answer.ok) throw new Error(body.error);
-        show(this.error, false);
+        show(this.error, this.refused);
         this.take(body);
       } catch (err) {
+        this.refused = false;
         this.fail(err.message); // an object that is missing now may be created
       }
     }
@@ -244,8 +246,10 @@ export class OneObject {
     try {
       const answer = await fetch(`pin?${new URLSearchParams(this.at)}`, { method: this.state.pinned ? "DELETE" : "POST" });
       if (!answer.ok) throw new Error((await answer.json()).error);
+      this.refused = false;
     } catch (err) {
-      return this.fail(err.message);
+      this.refused = true;
+      this.fail(err.message);
     }
     this.poll(this.at);
   }

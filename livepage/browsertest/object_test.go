@@ -80,6 +80,26 @@ func TestObjectOfAProgramThatBeganAgain(t *testing.T) {
 	require.Equal(t, int64(1), eval[int64](p, `document.querySelectorAll(".versions button").length`))
 }
 
+// TestRefusedPin requires that the reason stays while the page goes on, until the next attempt.
+func TestRefusedPin(t *testing.T) {
+	t.Parallel()
+	p, set := followed(t, light)
+	p.run(chromedp.Evaluate(`{
+		const real = window.fetch;
+		window.full = true;
+		window.fetch = async (path, options) => path.startsWith("pin?") && full ? new Response('{"error":"8 objects are pinned already"}', { status: 409 }) : real(path, options);
+	}`, nil))
+	p.click(".object-title + button")
+	said := `document.querySelector("#object > .error-text")`
+	p.until(`!` + said + `.hidden && ` + said + `.textContent === "8 objects are pinned already"`)
+	set("a")
+	p.until(`document.querySelectorAll(".versions button").length === 2`)
+	require.False(t, eval[bool](p, said+`.hidden`))
+	p.run(chromedp.Evaluate(`window.full = false`, nil))
+	p.click(".object-title + button")
+	p.until(said + `.hidden && document.querySelector(".object-title + button").textContent === "Pinned"`)
+}
+
 // TestObjectThatIsCreatedLater opens the address of an object before the object exists.
 func TestObjectThatIsCreatedLater(t *testing.T) {
 	t.Parallel()
