@@ -269,6 +269,9 @@ function received(v, before, past) {
   return el("p", {}, `${how} at ${past.clock(v.received)}${since}.`, el("br"), el("span", { className: "muted" }, "A recording does not have what the program did with it."));
 }
 
+// PRESS are the events that select a mark. Each answer draws the axis again, so a click may have no mark any more.
+const PRESS = ["pointerdown", "click"];
+
 // overview draws states and reconciles on one time axis. select gets the state of a mark that somebody selects, and
 // point the reconcile of a bar. The lists below have the same for the keyboard.
 function overview(W, versions, s, shown, select, point, past) {
@@ -287,12 +290,12 @@ function overview(W, versions, s, shown, select, point, past) {
   for (const r of s.reconciles) {
     const a = micros(r.Started), width = Math.max(3, x(a + r.Took / 1000) - x(a));
     const bar = svg("rect", { x: x(a) - 1, y: 41, width, height: 14, rx: 2, class: `bar ${states[r.Outcome] ?? "idle"}` });
-    for (const event of ["pointerenter", "click"]) bar.addEventListener(event, () => point(r.ID));
+    for (const event of ["pointerenter", ...PRESS]) bar.addEventListener(event, () => point(r.ID));
     g.append(bar);
   }
   for (const v of versions) {
     const mark = svg("circle", { cx: x(v.stored), cy: 20, r: v === shown ? 7 : 5, class: `mark ${v.type}${v === shown ? " shown" : ""}` });
-    mark.addEventListener("click", () => select(v.sequence));
+    for (const event of PRESS) mark.addEventListener(event, () => select(v.sequence));
     g.append(mark);
   }
   return g;

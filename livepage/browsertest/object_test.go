@@ -246,6 +246,20 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestPressOnTheAxis presses on an older state. The press selects, because the next answer draws the axis again, and
+// the click would have no mark.
+func TestPressOnTheAxis(t *testing.T) {
+	t.Parallel()
+	p, set := followed(t, light)
+	set("a")
+	p.until(`document.querySelectorAll(".axis circle").length === 2`)
+	p.run(chromedp.Evaluate(`document.querySelector(".axis circle").dispatchEvent(new PointerEvent("pointerdown"))`, nil))
+	p.until(caption + `.startsWith("Cached, version ")`)
+	set("b")
+	p.until(`document.querySelectorAll(".axis circle").length === 3`)
+	require.Contains(t, eval[string](p, caption), "Cached, version ")
+}
+
 // TestObjectWithoutController shows an object of a program that has no controller.
 func TestObjectWithoutController(t *testing.T) {
 	t.Parallel()
