@@ -67,7 +67,7 @@ type guideStep struct {
 func (p *Page) serveWalkthrough(mux *http.ServeMux) {
 	mux.HandleFunc("GET /walkthrough", func(w http.ResponseWriter, _ *http.Request) {
 		if g := p.walkthrough(); g == nil {
-			writeJSON(w, http.StatusNotFound, failure{"livepage: this program has no walkthrough"})
+			w.WriteHeader(http.StatusNoContent)
 		} else {
 			writeJSON(w, http.StatusOK, g.state())
 		}

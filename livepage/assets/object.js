@@ -125,7 +125,7 @@ export class OneObject {
     const wanted = this.search.value;
     let found;
     try {
-      const answer = await fetch(`keys?${new URLSearchParams({ q: wanted, ...(this.past && { at: this.past.at() }) })}`);
+      const answer = await fetch(`keys?${new URLSearchParams({ q: wanted, ...(this.past && { at: this.past.at() }) })}`, { signal: AbortSignal.timeout(10000) });
       found = await answer.json();
       if (!answer.ok) throw new Error(found.error);
     } catch (err) {
@@ -147,7 +147,7 @@ export class OneObject {
     if (!document.hidden) {
       try {
         const query = new URLSearchParams({ ...at, after: this.all.at(-1)?.sequence ?? 0, ...(this.state && { began: this.state.began }), ...(this.past && { at: this.past.at() }) });
-        const answer = await fetch(`object?${query}`);
+        const answer = await fetch(`object?${query}`, { signal: AbortSignal.timeout(10000) });
         const body = await answer.json();
         if (at !== this.at) return;
         if (answer.status === 404) this.lost();

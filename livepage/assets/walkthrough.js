@@ -30,7 +30,7 @@ export class Walkthrough {
     if (this.absent || this.busy) return;
     try {
       const answer = await fetch("walkthrough");
-      if (answer.status === 404 || answer.status === 403) {
+      if (answer.status === 204 || answer.status === 403) {
         this.absent = true;
         return;
       }
