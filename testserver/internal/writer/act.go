@@ -16,11 +16,12 @@ func (wr *Writer) Act(ctx context.Context, s *Submission, tree object.Tree, do r
 	}
 	a := s.attributes(operationCreate, nil, tree)
 	if s.Admission != nil {
-		if err := s.Admission.Mutate(ctx, a); err != nil {
-			return nil, err
-		}
+		err := s.Admission.Mutate(ctx, a)
 		s.Warnings = append(s.Warnings, a.Warnings...)
 		a.Warnings = nil
+		if err != nil {
+			return nil, err
+		}
 	}
 	return do(ctx, registry.Act{Operation: s.operation(), Key: s.Key, Tree: a.Object, Validate: func() error {
 		if s.Admission == nil {

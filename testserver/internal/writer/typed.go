@@ -244,10 +244,10 @@ func (wr *Writer) submitChange(ctx context.Context, s *Submission, old *store.Re
 		}
 	}
 	stored, warnings, err := d.Schema.Update(s.operation(), old.Tree(), after)
+	s.Warnings = append(s.Warnings, warnings...)
 	if err != nil {
 		return nil, err
 	}
-	s.Warnings = append(s.Warnings, warnings...)
 	if err := s.validate(ctx, a, stored); err != nil {
 		return nil, err
 	}
@@ -365,11 +365,12 @@ func (s *Submission) mutate(ctx context.Context, a *extension.Attributes) (objec
 	if s.Admission == nil {
 		return a.Object, nil
 	}
-	if err := s.Admission.Mutate(ctx, a); err != nil {
-		return nil, err
-	}
+	err := s.Admission.Mutate(ctx, a)
 	s.Warnings = append(s.Warnings, a.Warnings...)
 	a.Warnings = nil
+	if err != nil {
+		return nil, err
+	}
 	if !a.Changed || a.Object == nil || s.Values != nil && s.Values.Sent != nil {
 		return a.Object, nil
 	}

@@ -237,7 +237,7 @@ func newMutatingPolicies(f *informers.Factory, by authorizer.Authorizer) *mutati
 	p := &mutatingPolicies{
 		Handler: apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Connect),
 		factory: f, policies: f.Admissionregistration().V1().MutatingAdmissionPolicies().Lister(),
-		dispatcher: mutating.NewDispatcher(by, newMatcher(f), converters{}),
+		dispatcher: mutating.NewDispatcher(by, newMatcher(f), converters{f}),
 	}
 	p.compiled.compile = compileMutation
 	return p
@@ -293,19 +293,29 @@ func compileMutation(p *admissionregistrationv1.MutatingAdmissionPolicy) mutatin
 	return out
 }
 
-// converters knows the lists of built-in types. The types of custom resources are deduced: their lists are atomic.
-type converters struct{}
+// converters knows the types of all resources, so that an ApplyConfiguration merges the lists that have keys.
+type converters struct{ factory *informers.Factory }
 
 var builtinConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme)
 })
 
 // GetTypeConverter implements patch.TypeConverterManager.
-func (converters) GetTypeConverter(kind schema.GroupVersionKind) managedfields.TypeConverter {
+func (c converters) GetTypeConverter(kind schema.GroupVersionKind) managedfields.TypeConverter {
 	if scheme.Scheme.Recognizes(kind) {
 		return builtinConverter()
 	}
+	if d := c.factory.Kind(kind); d != nil {
+		if custom, ok := d.Schema.(typeConverter); ok {
+			return custom.TypeConverter()
+		}
+	}
 	return managedfields.NewDeducedTypeConverter()
+}
+
+// typeConverter is implemented by the Schema of a custom resource.
+type typeConverter interface {
+	TypeConverter() managedfields.TypeConverter
 }
 
 // Run implements patch.TypeConverterManager.

@@ -121,7 +121,12 @@ func (d *Definitions) parse(tree object.Tree) (*registry.Definition, error) {
 	out.Schema = schema
 	out.Columns = columns(schema.table)
 	out.Managers = apply.Custom(crd, func(tree object.Tree, to string) (object.Tree, error) {
-		return schema.convert(&unstructured.Unstructured{Object: tree}, to)
+		// As in kube-apiserver, unknown fields stay here: an owner of one then keeps its fields as they are.
+		out, err := schema.converted(&unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}, to)
+		if err != nil {
+			return nil, err
+		}
+		return out.Object, nil
 	})
 	out.Scaling = apply.Scaling(crd.Spec.Group, replicasOf(out.PerVersion))
 	return out, nil

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/yaml"
 
+	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -27,10 +30,26 @@ type schema struct {
 	versions  map[string]*version
 	converter runtime.ObjectConvertor
 	crd       *apiextensionsv1.CustomResourceDefinition
+	types     func() managedfields.TypeConverter
 }
 
 // CustomResourceDefinition returns the definition of the resource. OpenAPI describes it.
 func (s *schema) CustomResourceDefinition() *apiextensionsv1.CustomResourceDefinition { return s.crd }
+
+// TypeConverter returns the types of all versions. Policies merge with them. It is nil if the schemas have no types.
+func (s *schema) TypeConverter() managedfields.TypeConverter { return s.types() }
+
+func typesOf(crd *apiextensionsv1.CustomResourceDefinition) managedfields.TypeConverter {
+	schemas, err := openapi.CustomSchemas(crd)
+	if err != nil {
+		return nil
+	}
+	types, err := managedfields.NewTypeConverter(schemas, false)
+	if err != nil {
+		return nil
+	}
+	return types
+}
 
 func (d *Definitions) newSchema(crd *apiextensionsv1.CustomResourceDefinition) (*schema, error) {
 	s := &schema{
@@ -38,6 +57,7 @@ func (d *Definitions) newSchema(crd *apiextensionsv1.CustomResourceDefinition) (
 		preserve: crd.Spec.PreserveUnknownFields,
 		versions: map[string]*version{},
 		crd:      crd,
+		types:    sync.OnceValue(func() managedfields.TypeConverter { return typesOf(crd) }),
 	}
 	for i := range crd.Spec.Versions {
 		raw := &crd.Spec.Versions[i]
@@ -138,7 +158,7 @@ func (s *schema) Update(op registry.Operation, before, tree object.Tree) (object
 	u := &unstructured.Unstructured{Object: tree}
 	ctx, warnings := validationContext(u)
 	if err := rest.BeforeUpdate(strategy, ctx, u, &unstructured.Unstructured{Object: old}); err != nil {
-		return nil, nil, err
+		return nil, *warnings, err
 	}
 	stored, err := s.store(v, u)
 	return stored, *warnings, err
@@ -175,12 +195,18 @@ func keepStatus(obj runtime.Object, prepare func()) {
 	object.SetOrDrop(tree, "status", status)
 }
 
-// store converts an object to the storage version.
+// store converts an object to the storage version. kube-apiserver sets the defaults of this version when it reads the
+// stored object.
 func (s *schema) store(v *version, u *unstructured.Unstructured) (object.Tree, error) {
 	if v.name == s.storage {
 		return u.Object, nil
 	}
-	return s.convert(u, s.storage)
+	tree, err := s.convert(u, s.storage)
+	if err != nil {
+		return nil, err
+	}
+	s.setDefaults(&unstructured.Unstructured{Object: tree})
+	return tree, nil
 }
 
 // Convert implements registry.Schema. A stored object that was written before the definition changed gets the present
@@ -209,21 +235,30 @@ func (s *schema) storedVersion(stored object.Tree) string {
 	return gv.Version
 }
 
-// convert returns an object in another version.
+// convert returns an object in another version, without fields that this version does not have. It may change u.
 func (s *schema) convert(u *unstructured.Unstructured, to string) (object.Tree, error) {
-	converted, err := s.converter.ConvertToVersion(u, runtimeschema.GroupVersion{Group: s.gk.Group, Version: to})
+	out, err := s.converted(u, to)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
-	}
-	out, ok := converted.(*unstructured.Unstructured)
-	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("definitions: converted %s into %T", s.gk, converted))
 	}
 	c := coercer{schema: s}
 	if err := c.coerce(out); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	return out.Object, nil
+}
+
+// converted returns what the conversion of the definition makes of an object. It may change u.
+func (s *schema) converted(u *unstructured.Unstructured, to string) (*unstructured.Unstructured, error) {
+	out, err := s.converter.ConvertToVersion(u, runtimeschema.GroupVersion{Group: s.gk.Group, Version: to})
+	if err != nil {
+		return nil, err
+	}
+	converted, ok := out.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("definitions: converted %s into %T", s.gk, out)
+	}
+	return converted, nil
 }
 
 // MediaTypes implements registry.Schema.

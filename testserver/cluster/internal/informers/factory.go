@@ -80,7 +80,7 @@ func (f *Factory) ForResource(r schema.GroupVersionResource) (informers.GenericI
 
 // ForKind returns the informer of a kind, as ForResource does, and whether its objects have namespaces.
 func (f *Factory) ForKind(kind schema.GroupVersionKind) (i informers.GenericInformer, namespaced bool, err error) {
-	d := f.definition(kind)
+	d := f.Kind(kind)
 	if d == nil {
 		return nil, false, fmt.Errorf("informers: the server does not have the kind %s", kind)
 	}
@@ -129,8 +129,8 @@ func (f *Factory) informer(kind schema.GroupVersionKind, create func() runtime.O
 	return i
 }
 
-// definition returns the definition of a kind, or nil if the server does not serve it.
-func (f *Factory) definition(kind schema.GroupVersionKind) *registry.Definition {
+// Kind returns the present definition of a kind, or nil if the server does not serve it.
+func (f *Factory) Kind(kind schema.GroupVersionKind) *registry.Definition {
 	s := f.source()
 	if s == nil {
 		return nil

@@ -89,7 +89,7 @@ func (i *informer) refresh() {
 
 // call tells the handlers of one change. The caller holds the lock.
 func (i *informer) call(before, after *store.Record) {
-	d := i.objects.factory.definition(i.objects.kind)
+	d := i.objects.factory.Kind(i.objects.kind)
 	if d == nil {
 		return
 	}

@@ -47,7 +47,7 @@ func (o *objects) view() (d *registry.Definition, v store.View, ok bool) {
 			return d, s.View(c), true
 		}
 	}
-	if d = o.factory.definition(o.kind); d == nil {
+	if d = o.factory.Kind(o.kind); d == nil {
 		return nil, v, false
 	}
 	c, d, ok := s.Find(d.Group, o.kind.Version, d.Plural)

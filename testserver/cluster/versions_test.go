@@ -1,0 +1,154 @@
+package cluster_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/testserver/cluster"
+)
+
+func definitionOf(t *testing.T, text string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), crd))
+	return crd
+}
+
+func versionOf(name string, storage string, fields string) string {
+	return "  - {name: " + name + ", served: true, storage: " + storage + `, schema: {openAPIV3Schema: {type: object, properties: {
+      spec: {type: object, properties: {` + fields + `}}}}}}
+`
+}
+
+const (
+	sails = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sails.leat.example}
+spec:
+  group: leat.example
+  scope: Namespaced
+  names: {plural: sails, kind: Sail}
+  versions:
+`
+	oldSail = "area: {type: integer}, cloth: {type: string}"
+	newSail = "area: {type: integer}, cloth: {type: string, default: linen}, colour: {type: string, default: white}"
+)
+
+func sail(version, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "leat.example/" + version, "kind": "Sail", "metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+}
+
+// An object is written in another version than before, with the conversion None.
+func TestWritesInAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := cluster.Start(t, cluster.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{
+			definitionOf(t, sails+versionOf("v1", "true", oldSail)),
+		}})
+		client := dynamic.NewForConfigOrDie(c.Config())
+		in := func(version string) dynamic.ResourceInterface {
+			return client.Resource(schema.GroupVersionResource{Group: "leat.example", Version: version, Resource: "sails"}).Namespace("default")
+		}
+		for _, name := range []string{"a", "b"} {
+			_, err := in("v1").Create(ctx, sail("v1", name, map[string]any{"area": int64(3)}), metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		_, err := c.Server.Update(definitionResource, definitionOf(t, sails+versionOf("v1", "false", oldSail)+versionOf("v2", "true", newSail)))
+		require.NoError(t, err)
+
+		patched, err := in("v2").Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"area":4}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"area": int64(4), "cloth": "linen", "colour": "white"}, patched.Object["spec"])
+		require.Len(t, patched.GetManagedFields(), 1)
+		require.Equal(t, "leat.example/v1", patched.GetManagedFields()[0].APIVersion, "v1 has no field colour, so the owners stay")
+
+		_, err = in("v1").Patch(ctx, "b", types.MergePatchType, []byte(`{"spec":{"area":4}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		b, err := in("v2").Get(ctx, "b", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"area": int64(4), "cloth": "linen", "colour": "white"}, b.Object["spec"], "defaults of the stored version")
+
+		_, err = in("v2").Apply(ctx, "b", sail("v2", "b", map[string]any{"colour": "red"}), metav1.ApplyOptions{FieldManager: "m"})
+		require.ErrorContains(t, err, ".spec.colour: field not declared in schema")
+	})
+}
+
+// Warnings about values that were invalid before also come with an error.
+func TestWarningsOfAFailedUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		rule := `area: {type: integer, x-kubernetes-validations: [{rule: self < 9, message: the area is large}]}, cloth: {type: string}`
+		c := cluster.Start(t, cluster.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{
+			definitionOf(t, sails+versionOf("v1", "true", oldSail)),
+		}})
+		config := c.Config()
+		var warned warnings
+		config.WarningHandler = &warned
+		resource := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{
+			Group: "leat.example", Version: "v1", Resource: "sails",
+		}).Namespace("default")
+		_, err := resource.Create(ctx, sail("v1", "a", map[string]any{"area": int64(20)}), metav1.CreateOptions{})
+		require.NoError(t, err)
+		_, err = c.Server.Update(definitionResource, definitionOf(t, sails+versionOf("v1", "true", rule+`, mast: {type: string, pattern: "^x$"}`)))
+		require.NoError(t, err)
+		_, err = resource.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"mast":"long"}}`), metav1.PatchOptions{})
+		require.ErrorContains(t, err, "spec.mast: Invalid value")
+		require.Equal(t, warnings{"spec.area: Invalid value: 20: the area is large"}, warned)
+	})
+}
+
+type warnings []string
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }
+
+// A policy merges the lists of a custom resource by the keys of its definition.
+func TestPoliciesMergeListsOfCustomResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := cluster.Start(t, cluster.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{definitionOf(t, sails+versionOf("v1", "true",
+			`ropes: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
+			 items: {type: object, required: [name], properties: {name: {type: string}, length: {type: integer}}}},
+			 colours: {type: array, items: {type: string}}`))}})
+		client := dynamic.NewForConfigOrDie(c.Config())
+		create := func(resource schema.GroupVersionResource, text string) {
+			t.Helper()
+			u := &unstructured.Unstructured{}
+			require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
+			_, err := client.Resource(resource).Create(ctx, u, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
+		policy := func(name, expression string) {
+			t.Helper()
+			create(policies, `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {name: `+name+`}, spec: {
+				reinvocationPolicy: Never, matchConstraints: {resourceRules: [
+					{apiGroups: [leat.example], apiVersions: [v1], resources: [sails], operations: [CREATE]}]},
+				matchConditions: [{name: its, expression: object.metadata.name == '`+name+`'}],
+				mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: "`+expression+`"}}]}}`)
+			bindings := policies.GroupVersion().WithResource("mutatingadmissionpolicybindings")
+			create(bindings, `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: `+name+`}, spec: {
+				policyName: `+name+`}}`)
+		}
+		policy("keyed", "Object{spec: Object.spec{ropes: [Object.spec.ropes{name: 'spare', length: 9}]}}")
+		policy("atomic", "Object{spec: Object.spec{colours: ['red']}}")
+		resource := client.Resource(schema.GroupVersionResource{Group: "leat.example", Version: "v1", Resource: "sails"}).Namespace("default")
+		main, spare := map[string]any{"name": "main", "length": int64(3)}, map[string]any{"name": "spare", "length": int64(9)}
+		made, err := resource.Create(ctx, sail("v1", "keyed", map[string]any{"ropes": []any{main}}), metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"ropes": []any{main, spare}}, made.Object["spec"])
+		_, err = resource.Create(ctx, sail("v1", "atomic", map[string]any{"colours": []any{"blue"}}), metav1.CreateOptions{})
+		require.ErrorContains(t, err, "may not mutate atomic arrays, maps or structs: .spec.colours")
+	})
+}
