@@ -44,9 +44,10 @@ var optionsKinds = map[string]string{
 	"deletecollection": "DeleteOptions",
 }
 
-// writeOptions returns the options of a write as admission webhooks see them.
+// writeOptions returns the options of a creation or an update as admission sees them. Admission adds the kind, because
+// a patch or an update may create the object.
 func (x *call) writeOptions(w writer.Write) object.Tree {
-	out := object.Tree{"kind": optionsKinds[x.request.Verb], "apiVersion": metav1.SchemeGroupVersion.String()}
+	out := object.Tree{}
 	if w.DryRun {
 		out["dryRun"] = []any{metav1.DryRunAll}
 	}
@@ -208,11 +209,23 @@ func warn(w http.ResponseWriter, warnings []string) {
 	}
 }
 
+// deletion returns the deletion of this request from a resource with a Schema.
+func (x *call) deletion(w writer.Write, o metav1.DeleteOptions) (*writer.Submission, error) {
+	s := x.submission(w, nil)
+	o.TypeMeta = metav1.TypeMeta{}
+	var err error
+	s.Options, err = object.From(o)
+	return s, err
+}
+
 // removed deletes the object of the request.
 func (x *call) removed(o metav1.DeleteOptions) (writer.Deletion, error) {
 	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
 	if x.def.Schema != nil {
-		s := x.submission(w, nil)
+		s, err := x.deletion(w, o)
+		if err != nil {
+			return writer.Deletion{}, err
+		}
 		d, err := x.writer.SubmitDelete(x.http.Context(), s, o)
 		warn(x.w, s.Warnings)
 		return d, err
@@ -226,8 +239,11 @@ func (x *call) removed(o metav1.DeleteOptions) (writer.Deletion, error) {
 func (x *call) removeAll(items []*store.Record, o metav1.DeleteOptions) error {
 	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
 	if x.def.Schema != nil {
-		s := x.submission(w, nil)
-		err := x.writer.SubmitDeleteAll(x.http.Context(), s, items, o)
+		s, err := x.deletion(w, o)
+		if err != nil {
+			return err
+		}
+		err = x.writer.SubmitDeleteAll(x.http.Context(), s, items, o)
 		warn(x.w, s.Warnings)
 		return err
 	}

@@ -1,6 +1,11 @@
 package cluster_test
 
 import (
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -8,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -151,4 +157,60 @@ func TestPoliciesMergeListsOfCustomResources(t *testing.T) {
 		_, err = resource.Create(ctx, sail("v1", "atomic", map[string]any{"colours": []any{"blue"}}), metav1.CreateOptions{})
 		require.ErrorContains(t, err, "may not mutate atomic arrays, maps or structs: .spec.colours")
 	})
+}
+
+// Policies see a custom resource in the version of their rules, by the conversion of the definition.
+func TestPoliciesSeeConvertedObjects(t *testing.T) {
+	webhook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := &apiextensionsv1.ConversionReview{}
+		_ = json.NewDecoder(r.Body).Decode(review)
+		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: "Success"}}
+		for _, o := range review.Request.Objects {
+			u := &unstructured.Unstructured{}
+			_ = u.UnmarshalJSON(o.Raw)
+			spec := u.Object["spec"].(map[string]any)
+			for from, to := range map[string]string{"old": "new", "new": "old"} {
+				if text, ok := spec[from].(string); ok {
+					u.Object["spec"] = map[string]any{to: text}
+				}
+			}
+			u.SetAPIVersion(review.Request.DesiredAPIVersion)
+			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: u})
+		}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	defer webhook.Close()
+	crd := definitionOf(t, sails+versionOf("v1", "true", "old: {type: string}")+versionOf("v2", "false", "new: {type: string}"))
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{
+				URL:      new(webhook.URL),
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
+			},
+		},
+	}
+	c := cluster.Start(t, cluster.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	client := dynamic.NewForConfigOrDie(c.Config())
+	policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
+	for resource, text := range map[string]string{
+		"mutatingadmissionpolicies": `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {name: p}, spec: {
+			reinvocationPolicy: Never, matchConstraints: {resourceRules: [
+				{apiGroups: [leat.example], apiVersions: [v1], resources: [sails], operations: [CREATE]}]},
+			mutations: [{patchType: JSONPatch, jsonPatch: {
+				expression: "[JSONPatch{op: 'replace', path: '/spec/old', value: object.spec.old + '!'}]"}}]}}`,
+		"mutatingadmissionpolicybindings": `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding,
+			metadata: {name: p}, spec: {policyName: p}}`,
+	} {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", "  ")), &u.Object))
+		_, err := client.Resource(policies.GroupVersion().WithResource(resource)).Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	v2 := client.Resource(schema.GroupVersionResource{Group: "leat.example", Version: "v2", Resource: "sails"}).Namespace("default")
+	made, err := v2.Create(t.Context(), sail("v2", "a", map[string]any{"new": "linen"}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"new": "linen!"}, made.Object["spec"])
 }

@@ -71,7 +71,7 @@ type Attributes struct {
 	// Object, it sets Values.Sent to a value that has the defaults, or to nil. With such a value, Object may lack all
 	// but its kind, version and metadata. With Values.Members, Object may have object.Members.
 	Values *registry.Values
-	// Options are the CreateOptions, UpdateOptions, PatchOptions or DeleteOptions of the request.
+	// Options are the CreateOptions, UpdateOptions or DeleteOptions of the request.
 	Options  object.Tree
 	Changed  bool
 	Warnings []string // for the headers of the answer

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -294,6 +295,9 @@ func (wr *Writer) SubmitDelete(ctx context.Context, s *Submission, o metav1.Dele
 	if old == nil {
 		return Deletion{}, apierrors.NewNotFound(s.definition().GroupResource(), s.Key.Name)
 	}
+	if err := checkDeletePreconditions(s.definition(), old, o.Preconditions); err != nil {
+		return Deletion{}, err
+	}
 	before, err := s.definition().Schema.Convert(s.Served, old.Tree())
 	if err != nil {
 		return Deletion{}, err
@@ -352,10 +356,24 @@ const (
 	operationDelete = "DELETE"
 )
 
+// optionsKinds are the kinds of the options that admission sees. Those of a patch are UpdateOptions.
+var optionsKinds = map[string]string{
+	operationCreate: "CreateOptions", operationUpdate: "UpdateOptions", operationDelete: "DeleteOptions",
+}
+
 func (s *Submission) attributes(operation string, old, tree object.Tree) *extension.Attributes {
+	d := s.definition()
+	options := maps.Clone(s.Options)
+	if options != nil {
+		options["kind"], options["apiVersion"] = optionsKinds[operation], metav1.SchemeGroupVersion.String()
+	}
+	key := s.Key
+	if s.Verb == "deletecollection" {
+		key.Name = "" // admission sees each object, and the name in the request
+	}
 	return &extension.Attributes{
-		Resource: s.definition(), Group: s.definition().Group, Served: s.Served, Plural: s.definition().Plural, Subresource: s.Subresource, Verb: s.Verb, Operation: operation, Key: s.Key,
-		User: s.User, DryRun: s.DryRun, Object: tree, Old: old, Options: s.Options, Values: s.Values,
+		Resource: d, Group: d.Group, Served: s.Served, Plural: d.Plural, Subresource: s.Subresource, Verb: s.Verb,
+		Operation: operation, Key: key, User: s.User, DryRun: s.DryRun, Object: tree, Old: old, Options: options, Values: s.Values,
 	}
 }
 

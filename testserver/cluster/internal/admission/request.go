@@ -169,7 +169,7 @@ func (r *request) Convert(in, out, _ any) error {
 	if !ok || !isTree {
 		return fmt.Errorf("admission: convert %T into %T", in, out)
 	}
-	tree, err := converted(from, into.GroupVersionKind())
+	tree, err := r.converted(from, into.GroupVersionKind())
 	if err != nil {
 		return err
 	}
@@ -181,13 +181,20 @@ func (r *request) Convert(in, out, _ any) error {
 	return nil
 }
 
-// converted returns a copy of an object in another version. The versions of a custom resource differ only in their
-// names here, as with the conversion strategy None.
-func converted(from *unstructured.Unstructured, to schema.GroupVersionKind) (object.Tree, error) {
+// converter is implemented by the Schema of a custom resource.
+type converter interface {
+	Converted(tree object.Tree, to string) (object.Tree, error)
+}
+
+// converted returns a copy of an object in another version.
+func (r *request) converted(from *unstructured.Unstructured, to schema.GroupVersionKind) (object.Tree, error) {
 	if to.Empty() || from.GroupVersionKind() == to {
 		return runtime.DeepCopyJSON(from.Object), nil
 	}
 	if !legacyscheme.Scheme.Recognizes(to) {
+		if custom, ok := r.write.Resource.Schema.(converter); ok {
+			return custom.Converted(from.Object, to.Version)
+		}
 		out := from.DeepCopy()
 		out.SetGroupVersionKind(to)
 		return out.Object, nil
@@ -206,7 +213,7 @@ func (r *request) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner)
 	if !ok || !isTree {
 		return nil, fmt.Errorf("admission: convert %T", in)
 	}
-	tree, err := converted(u, kind)
+	tree, err := r.converted(u, kind)
 	return &unstructured.Unstructured{Object: tree}, err
 }
 

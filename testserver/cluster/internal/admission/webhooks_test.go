@@ -291,3 +291,29 @@ func TestAWriteThatComesBetweenIsSeen(t *testing.T) {
 		require.Equal(t, 3, calls, "the first patch began again")
 	})
 }
+
+// A patch has UpdateOptions, a deletion has all of its options, and a deletion of a collection has no name.
+func TestOptionsOfRequests(t *testing.T) {
+	inWorld(t, only("ValidatingAdmissionWebhook"), func(w *world) {
+		w.register("validating", "check", "")
+		var options string
+		w.hooks["/check"] = func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			options = string(r.Options.Raw)
+			return allow(r)
+		}
+		require.NotEmpty(t, w.make(configMaps, configMap("a")))
+		code, tree, _ := w.send("PATCH", configMaps+"/a?fieldManager=m", `{"data":{"a":"2"}}`)
+		require.Equal(t, 200, code, "%v", tree)
+		require.JSONEq(t, `{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"m"}`, options)
+		w.called()
+
+		code, _, _ = w.send("DELETE", configMaps+"/a", `{"preconditions":{"uid":"other"}}`)
+		require.Equal(t, 409, code)
+		require.Empty(t, w.called(), "the precondition is checked before admission")
+		code, _, _ = w.send("DELETE", configMaps+"?gracePeriodSeconds=3&propagationPolicy=Background&labelSelector=!x", "")
+		require.Equal(t, 200, code)
+		require.Equal(t, []string{"/check DELETE configmaps.v1"}, w.called())
+		require.JSONEq(t, `{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":3,
+			"propagationPolicy":"Background"}`, options)
+	})
+}

@@ -13,7 +13,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
@@ -120,14 +119,7 @@ func (d *Definitions) parse(tree object.Tree) (*registry.Definition, error) {
 	out.PerVersion = schema.perVersion()
 	out.Schema = schema
 	out.Columns = columns(schema.table)
-	out.Managers = apply.Custom(crd, func(tree object.Tree, to string) (object.Tree, error) {
-		// As in kube-apiserver, unknown fields stay here: an owner of one then keeps its fields as they are.
-		out, err := schema.converted(&unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}, to)
-		if err != nil {
-			return nil, err
-		}
-		return out.Object, nil
-	})
+	out.Managers = apply.Custom(crd, schema.Converted) // an owner of unknown fields keeps them, as in kube-apiserver
 	out.Scaling = apply.Scaling(crd.Spec.Group, replicasOf(out.PerVersion))
 	return out, nil
 }

@@ -248,6 +248,15 @@ func (s *schema) convert(u *unstructured.Unstructured, to string) (object.Tree, 
 	return out.Object, nil
 }
 
+// Converted returns an object in another version as admission sees it: without defaults, and with unknown fields.
+func (s *schema) Converted(tree object.Tree, to string) (object.Tree, error) {
+	out, err := s.converted(&unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}, to)
+	if err != nil {
+		return nil, err
+	}
+	return out.Object, nil
+}
+
 // converted returns what the conversion of the definition makes of an object. It may change u.
 func (s *schema) converted(u *unstructured.Unstructured, to string) (*unstructured.Unstructured, error) {
 	out, err := s.converter.ConvertToVersion(u, runtimeschema.GroupVersion{Group: s.gk.Group, Version: to})
