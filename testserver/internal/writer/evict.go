@@ -34,9 +34,6 @@ func (wr *Writer) Evict(c *store.Collection, key api.Key, o metav1.DeleteOptions
 	if old == nil {
 		return apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
 	}
-	if err := checkDeletePreconditions(c.Definition(), old, o.Preconditions); err != nil {
-		return err
-	}
 	pod := old.Tree()
 	if !disruptive(old, pod) {
 		return wr.evicted(c, old, o, w)
@@ -211,8 +208,12 @@ func setBudgetCondition(status object.Tree) {
 	object.SetOrDrop(condition, "observedGeneration", status["observedGeneration"])
 }
 
-// evicted adds the condition DisruptionTarget to a pod and deletes it.
+// evicted adds the condition DisruptionTarget to a pod and deletes it. A precondition fails here, after the budget has
+// lost its disruption.
 func (wr *Writer) evicted(c *store.Collection, old *store.Record, o metav1.DeleteOptions, w Write) error {
+	if err := checkDeletePreconditions(c.Definition(), old, o.Preconditions); err != nil {
+		return err
+	}
 	if !w.DryRun {
 		tree := old.Tree()
 		markDisrupted(tree)

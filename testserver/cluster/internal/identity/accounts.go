@@ -31,7 +31,8 @@ type getter struct{ factory *informers.Factory }
 
 // GetServiceAccount returns a service account.
 func (g getter) GetServiceAccount(_ context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
-	return g.factory.Core().V1().ServiceAccounts().Lister().ServiceAccounts(namespace).Get(name)
+	account, err := g.factory.Core().V1().ServiceAccounts().Lister().ServiceAccounts(namespace).Get(name)
+	return account, missing("serviceaccounts", name, err)
 }
 
 // GetPod returns a pod.

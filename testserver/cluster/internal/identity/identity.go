@@ -88,7 +88,9 @@ func New(f *informers.Factory, o Options) *Identity {
 	accounts := serviceaccount.JWTTokenAuthenticator([]string{o.Issuer}, keys, audiences, serviceaccount.NewValidator(getter{f}))
 	static := authenticator.WrapAudienceAgnosticToken(audiences, authenticator.TokenFunc(i.lookup))
 	token := tokenunion.New(static, accounts)
-	i.tokens = group.NewAuthenticatedGroupAdder(bearertoken.New(token))
+	// kube-apiserver asks first whether the token is its own one, and the answer is a part of errors.
+	own := authenticator.TokenFunc(func(context.Context, string) (*authenticator.Response, bool, error) { return nil, false, nil })
+	i.tokens = group.NewAuthenticatedGroupAdder(requestunion.New(bearertoken.New(own), bearertoken.New(token)))
 	i.all = i.authenticators(token)
 	i.impersonate = newImpersonation(o.Authorizer)
 	return i
