@@ -54,6 +54,9 @@ func TestCompare(t *testing.T) {
 		NoGarbageCollection: true, NoNamespaceDeletion: true, NoServiceAccounts: true, NoDisruptionBudgets: true,
 	})
 	real := startCluster(t)
+	hooks := compare.NewHooks()
+	defer hooks.Close()
+	test.Hooks, real.Hooks = hooks, hooks
 
 	var tallies []compare.Tally
 	for _, a := range all {

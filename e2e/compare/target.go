@@ -36,6 +36,7 @@ type Target struct {
 	CA      []byte // PEM
 	Kubectl string // the path of kubectl
 	Folder  string // for the kubeconfig and kubectl's cache
+	Hooks   *Hooks // webhooks that steps register; may be nil
 
 	client *http.Client
 }
@@ -231,9 +232,9 @@ func isWatch(r *http.Request) bool {
 // reference is a field of an earlier answer, such as {{create .metadata.uid}}.
 var reference = regexp.MustCompile(`\{\{([a-z0-9-]+) \.([A-Za-z0-9_.]+)\}\}`)
 
-// expand replaces $ns, $fill and references. A field that is missing becomes "missing".
+// expand replaces $ns, $fill, $hooks, $ca and references. A field that is missing becomes "missing".
 func (r *run) expand(s *Step, text string) string {
-	text = strings.ReplaceAll(text, "$ns", r.scenario.Namespace())
+	text = r.Hooks.expand(strings.ReplaceAll(text, "$ns", r.scenario.Namespace()))
 	if s.Fill > 0 {
 		text = strings.ReplaceAll(text, "$fill", strings.Repeat("x", s.Fill))
 	}
