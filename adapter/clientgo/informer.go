@@ -38,7 +38,7 @@ type Options[T Object] struct {
 // New returns a SharedIndexInformer over an informer of leat. lw is a client of leat, such as an
 // *apiclient.TypedClient, or anything else that leat can list and watch. It panics if two indexers conflict.
 func New[T Object](lw api.ListerWatcher[T], o Options[T]) cache.SharedIndexInformer {
-	s := &sharedInformer[T]{lw: lw, o: o, onWatchError: func(context.Context, *cache.Reflector, error) {}}
+	s := &sharedInformer[T]{lw: lw, o: o, onWatchError: onlyLogged}
 	s.transform, s.nowhere = o.Transform, sync.OnceValue(s.newNowhere)
 	s.build()
 	if err := s.AddIndexers(o.Indexers); err != nil {
@@ -88,6 +88,9 @@ func (s *sharedInformer[T]) build() {
 	}
 	s.current.Store(c)
 }
+
+// onlyLogged is the watch error handler of an informer without another one: leat logs the errors by itself.
+func onlyLogged(context.Context, *cache.Reflector, error) {}
 
 // watchFailed passes the error of a request to the handlers.
 func (s *sharedInformer[T]) watchFailed(err error) {
@@ -180,14 +183,17 @@ func (s *sharedInformer[T]) SetWatchErrorHandler(handler cache.WatchErrorHandler
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext is SetWatchErrorHandler for a function that takes the context of Run.
+// SetWatchErrorHandlerWithContext is SetWatchErrorHandler for a function that takes the context of Run. Nil stands for
+// the default, which is only a log entry, as in client-go.
 func (s *sharedInformer[T]) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.started {
 		return errStarted
 	}
-	s.onWatchError = handler
+	if s.onWatchError = handler; handler == nil {
+		s.onWatchError = onlyLogged
+	}
 	return nil
 }
 

@@ -204,6 +204,17 @@ func TestTheDefaultWatchErrorHandler(t *testing.T) {
 	require.ErrorContains(t, got, "no")
 }
 
+func TestANilWatchErrorHandlerIsTheDefault(t *testing.T) {
+	run(t, func(k *testkit.Kit) {
+		i := newInformer(k, clientgo.Options[*corev1.Pod]{})
+		require.NoError(k, i.SetWatchErrorHandlerWithContext(nil))
+		k.Fail("watch", "pods", 1, 403)
+		start(k, i)
+		k.Pass(time.Minute)
+		require.True(k, i.HasSynced())
+	})
+}
+
 func TestTransform(t *testing.T) {
 	run(t, func(k *testkit.Kit) {
 		i := newInformer(k, clientgo.Options[*corev1.Pod]{})

@@ -201,12 +201,17 @@ func (l *listWatch) pass(e watch.Event, o api.Options[Object], yield func(api.Ev
 	return yield(event, nil)
 }
 
-// await calls f and returns its result, or the error of ctx if that ends first. Then the goroutine of f remains until f
-// returns, because list/watchers that know no context cannot be interrupted, and drop gets what it returns.
+// await calls f and returns its result, or the error of ctx if that ends first. It does not call f if ctx has ended
+// before. If ctx ends during the call, the goroutine of f remains until f returns, because list/watchers that know no
+// context cannot be interrupted, and drop gets what it returns.
 func await[R any](ctx context.Context, f func() (R, error), drop func(R)) (R, error) {
 	type result struct {
 		r   R
 		err error
+	}
+	var none R
+	if ctx.Err() != nil {
+		return none, ctx.Err()
 	}
 	results := make(chan result)
 	go func() {
@@ -223,7 +228,6 @@ func await[R any](ctx context.Context, f func() (R, error), drop func(R)) (R, er
 	case r := <-results:
 		return r.r, r.err
 	case <-ctx.Done():
-		var none R
 		return none, ctx.Err()
 	}
 }

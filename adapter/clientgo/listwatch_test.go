@@ -210,6 +210,22 @@ type statusList struct {
 
 func (l *statusList) DeepCopyObject() runtime.Object { c := *l; return &c }
 
+// As in client-go, an informer that starts after its stop does not call the list/watcher.
+func TestRunAfterTheStopCallsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lw := &scripted{list: func(metav1.ListOptions) (runtime.Object, error) {
+			t.Error("the source was listed")
+			return &corev1.PodList{}, nil
+		}}
+		i := clientgo.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
+		stopped := make(chan struct{})
+		close(stopped)
+		i.Run(stopped)
+		require.True(t, i.IsStopped())
+		synctest.Wait()
+	})
+}
+
 // A list/watcher that knows no context may block forever. Run does not wait for it.
 func TestRunDoesNotWaitForABlockedList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
