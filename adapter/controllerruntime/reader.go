@@ -56,7 +56,7 @@ func (of *collection) get(key client.ObjectKey, out client.Object, opts []client
 	if !from.AssignableTo(to.Type()) {
 		return fmt.Errorf("leatcache: the cache has a %s, which is not a %s", from, to.Type())
 	}
-	object = of.own(object, s.copies(snapshot, o.UnsafeDisableDeepCopy))
+	object = of.own(object, s.copies(snapshot, o.UnsafeDisableDeepCopy), snapshot.Copies())
 	to.Elem().Set(reflect.ValueOf(object).Elem())
 	return nil
 }
@@ -66,10 +66,12 @@ func (s *scope) copies(snapshot *leat.Snapshot[client.Object], disabled *bool) b
 	return !snapshot.Copies() && !s.share && (disabled == nil || !*disabled)
 }
 
-// own returns the object for a reader.
-func (of *collection) own(object client.Object, copies bool) client.Object {
+// own returns the object for a reader. copied says that the object is a copy already, because the cache holds bytes.
+func (of *collection) own(object client.Object, copies, copied bool) client.Object {
 	if copies {
 		object = object.DeepCopyObject().(client.Object)
+	}
+	if copies || copied {
 		object.GetObjectKind().SetGroupVersionKind(of.key.gvk) // a transform may have removed it
 	}
 	return object
@@ -120,7 +122,7 @@ func (of *collection) read(s *scope, o client.ListOptions, wanted []requirement,
 			break
 		}
 		if every || o.LabelSelector.Matches(labels.Set(object.GetLabels())) {
-			found = append(found, of.own(object, copies))
+			found = append(found, of.own(object, copies, snapshot.Copies()))
 		}
 	}
 	return found

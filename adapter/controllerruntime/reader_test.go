@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,6 +120,23 @@ func TestOwnership(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestATransformRemovesTheKind reads objects whose transform has removed their kind, to save memory.
+func TestATransformRemovesTheKind(t *testing.T) {
+	all(t, func(r *rig, own leatcache.Options) {
+		c := r.make(own, cache.Options{DefaultTransform: func(object any) (any, error) {
+			object.(client.Object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			return object, nil
+		}})
+		r.start(c)
+		var pod corev1.Pod
+		require.NoError(r, c.Get(r.Context(), client.ObjectKey{Namespace: "a", Name: "one"}, &pod))
+		require.Equal(r, podKind, pod.GroupVersionKind())
+		var list corev1.PodList
+		require.NoError(r, c.List(r.Context(), &list, client.InNamespace("b")))
+		require.Equal(r, podKind, list.Items[0].GroupVersionKind())
+	})
 }
 
 func TestFieldIndexes(t *testing.T) {
