@@ -49,7 +49,8 @@ func List[T any](k *Kit, r api.Resource, namespace string) []T {
 }
 
 // Edit changes an object, including its status, as another client would, and waits as Idle does. T must declare all
-// fields of the object, because Edit deletes the others.
+// fields of the object, because Edit deletes the others. change must not use the kit: the server is locked meanwhile,
+// so the call would not return.
 func Edit[T any](k *Kit, r api.Resource, key api.Key, change func(T)) {
 	k.Helper()
 	_, err := k.Server.Edit(r, key, func(u *unstructured.Unstructured) {

@@ -22,6 +22,8 @@ type Simulation struct {
 
 	mu       sync.Mutex // guards the fields below
 	problems []string
+	ends     int   // how often the program has ended by itself; counted again after the faults
+	lastEnd  error // what it returned then
 }
 
 // shrinkAttempts bounds the runs that look for a shorter plan.
@@ -102,7 +104,10 @@ func (s *Simulation) start() {
 		defer close(ended)
 		for {
 			err := s.options.Program(ctx, s)
-			if ctx.Err() != nil && err != nil {
+			switch {
+			case ctx.Err() == nil:
+				s.noteEnd(err)
+			case err != nil:
 				s.Problem("the program ended with an error: %v", err)
 			}
 			select {
@@ -150,13 +155,33 @@ func (s *Simulation) heal() {
 // finish ends the faults and gives the program time to do the rest.
 func (s *Simulation) finish() {
 	s.heal()
+	s.mu.Lock()
+	s.ends = 0
+	s.mu.Unlock()
 	s.Pass(s.options.Settle)
+}
+
+// noteEnd notes that the program has ended by itself.
+func (s *Simulation) noteEnd(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends, s.lastEnd = s.ends+1, err
+}
+
+// describeEnds says how often the program has ended without faults, because that is mostly why nothing converges.
+func (s *Simulation) describeEnds() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ends == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the program ended %d times meanwhile, last with the error: %v", s.ends, s.lastEnd)
 }
 
 func (s *Simulation) check() {
 	s.Helper()
 	if err := s.options.Converged(s); err != nil {
-		s.Problem("not converged after %s without faults: %v", s.options.Settle, err)
+		s.Problem("not converged after %s without faults: %v%s", s.options.Settle, err, s.describeEnds())
 	}
 	for _, r := range s.options.Resources {
 		s.checkDeleted(r)

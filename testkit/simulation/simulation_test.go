@@ -82,6 +82,9 @@ func options(mistake string) simulation.Options {
 	key := func(r *rand.Rand) api.Key { return api.Key{Namespace: "default", Name: fmt.Sprintf("m%d", r.IntN(5))} }
 	return simulation.Options{
 		Program: func(ctx context.Context, s *simulation.Simulation) error {
+			if mistake == "never starts" {
+				return errors.New("no such option")
+			}
 			return (&doubler{mistake: mistake}).run(ctx, s)
 		},
 		Changes: map[string]simulation.Change{
@@ -128,6 +131,7 @@ func TestMistakesAreFoundAndShrunk(t *testing.T) {
 	for mistake, says := range map[string]string{
 		"forgets errors": "not converged after",
 		"writes always":  "writes in 1h0m0s at rest",
+		"never starts":   "times meanwhile, last with the error: no such option",
 	} {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 		c.Env = append(os.Environ(), "LEAT_MISTAKE="+mistake)
