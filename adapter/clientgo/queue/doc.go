@@ -25,8 +25,9 @@
 //
 // # Differences from client-go
 //
-// An Add of a delayed key ends the delay; in client-go the key is handed out twice. ShutDown drops delayed keys at
-// once. ShutDownWithDrain also waits for keys that are ready (kubernetes#141079). Done of a key that is not being
-// processed panics; client-go ignores it. The queue publishes no metrics of client-go: use Wrap, with leat's package
-// metrics.
+// A key is ready or delayed, but not both: an Add of a delayed key ends the delay, and an AddAfter of a ready key has
+// no effect. In client-go the key is handed out twice, so a program that relies on the second time must call AddAfter
+// from its worker. ShutDown drops delayed keys at once. ShutDownWithDrain also waits for keys that are ready
+// (kubernetes#141079). Done of a key that is not being processed panics; client-go ignores it. The queue publishes no
+// metrics of client-go: use Wrap, with leat's package metrics.
 package queue

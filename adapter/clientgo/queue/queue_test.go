@@ -71,6 +71,18 @@ func TestAnAddEndsADelay(t *testing.T) {
 	})
 }
 
+func TestAReadyKeyIsNotDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New("", newLimiter[string]())
+		q.Add("a")
+		q.AddAfter("a", time.Minute)
+		key, _ := q.Get()
+		q.Done(key)
+		<-time.After(2 * time.Minute)
+		require.Zero(t, q.Len())
+	})
+}
+
 func TestShutDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New("", newLimiter[string]())
