@@ -24,7 +24,8 @@ func Add(s *webhook.Server, defaults webhook.Defaulter[*job.TrainingJob], valida
 	})
 }
 
-// Rules are the defaults and the validation of TrainingJobs.
+// Rules are the defaults and the validation of TrainingJobs. The validation sets the defaults of what it compares,
+// because a job may be older than the webhook that sets them.
 type Rules struct{}
 
 // Default sets the defaults of missing fields.
@@ -38,12 +39,15 @@ func (Rules) ValidateCreate(_ context.Context, j *job.TrainingJob) (warnings []s
 	if j.Spec.BackoffLimit == nil {
 		warnings = append(warnings, "spec.backoffLimit: a job without a limit may restart forever")
 	}
+	job.SetDefaults(j)
 	return warnings, job.Validate(j)
 }
 
 // ValidateUpdate refuses what ValidateCreate refuses, and another success policy: Pods that have ended were judged by
 // the old one.
 func (Rules) ValidateUpdate(_ context.Context, old, j *job.TrainingJob) ([]string, error) {
+	job.SetDefaults(old)
+	job.SetDefaults(j)
 	if old.Spec.SuccessPolicy != j.Spec.SuccessPolicy {
 		return nil, errors.New("the success policy cannot change")
 	}

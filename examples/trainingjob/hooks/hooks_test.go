@@ -65,6 +65,8 @@ func TestValidation(t *testing.T) {
 		"valid":                  {operation: "CREATE", object: leader},
 		"without a limit":        {operation: "CREATE", object: strings.Replace(leader, `"backoffLimit":1,`, "", 1), warning: "may restart forever"},
 		"invalid":                {operation: "CREATE", object: strings.Replace(leader, `"worker"`, `"ps"`, 1), refusal: "a chief, a master or a worker is needed"},
+		"without defaults":       {operation: "CREATE", object: strings.Replace(leader, `"replicas":1,`, "", 1)},
+		"older than the hooks":   {operation: "UPDATE", object: leader, old: spec("")},
 		"another success policy": {operation: "UPDATE", object: spec(`"successPolicy":"AllWorkers",` + all), old: leader, refusal: "cannot change"},
 		"an invalid update":      {operation: "UPDATE", object: strings.Replace(leader, `"backoffLimit":1`, `"backoffLimit":-1`, 1), old: leader, refusal: "spec.backoffLimit"},
 		"deleted":                {operation: "DELETE", old: leader},
