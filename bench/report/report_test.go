@@ -191,6 +191,22 @@ func TestWhereLeatIsWorse(t *testing.T) {
 		{"Row", "events/s", "leat, A", "client-go, A", 100, 400, 4},
 		{"Row", "p99 us", "leat, A", "client-go, A", 30, 20, 1.5},
 	}, worse(r))
+	r.Rows = []runner.RowResult{
+		{Title: "Fleet", Columns: []string{"KB/agent"}, Entrants: []runner.EntrantResult{
+			entrant("leat serve, TLS", map[string][]float64{"KB/agent": {6}}),
+			entrant("etcd and kube-apiserver", map[string][]float64{"KB/agent": {4}}),
+		}},
+		{Title: "Operators", Columns: []string{"binary MB"}, Entrants: []runner.EntrantResult{
+			entrant("controller-runtime", map[string][]float64{"binary MB": {32}}),
+			entrant("controller-runtime, leat's cache", map[string][]float64{"binary MB": {36}}),
+			entrant("leat", map[string][]float64{"binary MB": {39}}),
+		}},
+	}
+	require.Equal(t, []behind{
+		{"Fleet", "KB/agent", "leat serve, TLS", "etcd and kube-apiserver", 6, 4, 1.5},
+		{"Operators", "binary MB", "leat", "controller-runtime", 39, 32, 39.0 / 32},
+		{"Operators", "binary MB", "controller-runtime, leat's cache", "controller-runtime", 36, 32, 1.125},
+	}, worse(r))
 	var b strings.Builder
 	writeWorse(&b, &runner.Result{}, nil)
 	require.Contains(t, b.String(), "In no figure of this run")

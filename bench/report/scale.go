@@ -180,7 +180,7 @@ func (s *scale) share(title, label, cut string) {
 
 // fleet computes the cost of a fleet from that of an agent.
 func (s *scale) fleet() {
-	const server = "etcd and kube-apiserver"
+	const server = realServer
 	join, measured := s.figure("fleet", server, "join cpu ms")
 	if !measured {
 		return

@@ -25,7 +25,7 @@ func worse(r *runner.Result) (all []behind) {
 		row := &r.Rows[i]
 		for j := range row.Entrants {
 			for k := range row.Entrants {
-				if isPeer(row, &row.Entrants[j], &row.Entrants[k]) {
+				if isPeer(&row.Entrants[j], &row.Entrants[k]) {
 					all = append(all, compare(row, &row.Entrants[j], &row.Entrants[k])...)
 				}
 			}
@@ -35,15 +35,24 @@ func worse(r *runner.Result) (all []behind) {
 	return all
 }
 
+// The labels of entrants whose peer has another setting.
+const (
+	realServer = "etcd and kube-apiserver"
+	leatsCache = "leat's cache" // a setting of controller-runtime, whose peer is controller-runtime
+)
+
 // isPeer reports whether an entrant is not leat and has the setting of an entrant of leat: the part of the label behind
-// the library. In a row where others have one setting, it is the peer of all.
-func isPeer(row *runner.RowResult, own, other *runner.EntrantResult) bool {
+// the library. The real API server is the peer of all servers of leat.
+func isPeer(own, other *runner.EntrantResult) bool {
 	library, setting, _ := strings.Cut(own.Label, ", ")
 	peer, has, _ := strings.Cut(other.Label, ", ")
-	if !strings.HasPrefix(library, "leat") || strings.HasPrefix(peer, "leat") || peer == "no library" || own.Failure+other.Failure != "" {
+	switch {
+	case strings.HasPrefix(peer, "leat") || has == leatsCache || peer == "no library" || own.Failure+other.Failure != "":
 		return false
+	case setting == leatsCache:
+		return library == peer
 	}
-	return setting == has || row.Name == "servers" || row.Name == "server-memory"
+	return strings.HasPrefix(library, "leat") && (setting == has || peer == realServer)
 }
 
 func compare(row *runner.RowResult, own, other *runner.EntrantResult) (all []behind) {
