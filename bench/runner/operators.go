@@ -67,7 +67,8 @@ func (r *run) operators(ctx context.Context) (*RowResult, error) {
 			"%s later. Resident memory at that time, and that of the same program on a server without pods (bare). Then the status "+
 			"of %d pods changes, %d in a second: the processor time of one event, over JSON, and the resident memory after "+
 			"them (busy). leat's cache keeps bytes, drops managedFields, and returns the garbage of the first list; the "+
-			"operator on leat decodes only the metadata of pods. Lines have code. "+
+			"operator on leat decodes only the metadata of pods. controller-runtime has its defaults: with a cache of metadata, or "+
+			"a transform that drops managedFields, it would need less. Lines have code. "+
 			"The server is leat's test server, in the process of the bench.", operatorPods, load.Seed, operatorIdle,
 			operatorEvents, operatorBatch*int(time.Second/operatorStep)),
 	}
