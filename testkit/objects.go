@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
@@ -28,9 +29,14 @@ func Get[T any](k *Kit, r api.Resource, key api.Key) T {
 	return convert[T](k, u)
 }
 
-// Has reports whether the server holds an object.
+// Has reports whether the server holds an object. A resource that the server does not have ends the test, because the
+// answer would then be false for every object.
 func Has(k *Kit, r api.Resource, key api.Key) bool {
+	k.Helper()
 	_, err := k.Server.Get(r, key)
+	if err != nil && !apierrors.IsNotFound(err) {
+		k.Fatalf("testkit: get %s %s: %v", r, api.FormatKey(key), err)
+	}
 	return err == nil
 }
 

@@ -188,6 +188,11 @@ var misuses = map[string]struct {
 	"an object that does not exist": {func(t *testing.T) {
 		testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) { testkit.Get[*corev1.Pod](k, pods, web) })
 	}, "testkit: get pods default/web: "},
+	"a resource that does not exist": {func(t *testing.T) {
+		testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+			require.False(k, testkit.Has(k, api.Resource{Version: "v1", Kind: "Pod", Plural: "pod", Namespaced: true}, web))
+		})
+	}, "testkit: get pod default/web: testserver: pod is not served"},
 }
 
 // TestMisuse runs each misuse in its own process, because it fails.
