@@ -7,8 +7,10 @@ import (
 	"flag"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +68,21 @@ func TestBar(t *testing.T) {
 	half := bar(hashrange.NewSet(hashrange.Range{From: 1 << 63}))
 	require.Equal(t, strings.Repeat("·", columns/2)+strings.Repeat("█", columns/2), half)
 	require.Equal(t, columns, utf8.RuneCountInString(bar(nil)))
+}
+
+// TestEveryReplicaThatHangsIsKilled ends two replicas that ignore the signal.
+func TestEveryReplicaThatHangsIsKilled(t *testing.T) {
+	f := &fleet{failed: make(chan error, 2)}
+	for _, identity := range []string{"a", "b"} {
+		p := &process{identity: identity, ended: make(chan struct{}), cmd: exec.Command("sh", "-c", "trap '' INT; echo ready; exec sleep 1000")}
+		out, err := p.cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, p.cmd.Start())
+		_, err = io.ReadFull(out, make([]byte, len("ready")))
+		require.NoError(t, err)
+		f.follow(p)
+	}
+	f.end(time.Millisecond)
+	require.ErrorContains(t, <-f.failed, "killed")
+	require.ErrorContains(t, <-f.failed, "killed")
 }

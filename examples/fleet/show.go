@@ -76,7 +76,7 @@ func show(ctx context.Context, o options, out io.Writer) (err error) {
 	cached := make(chan error, 1)
 	go func() { cached <- f.load.cached.Run(ctx) }()
 	defer func() { cancel(); err = errors.Join(err, <-cached) }()
-	defer f.end()
+	defer f.end(patience)
 	for range o.replicas {
 		if err := f.start(); err != nil {
 			return err
@@ -120,6 +120,12 @@ func (f *fleet) start() error {
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
+	f.follow(p)
+	return nil
+}
+
+// follow waits for the end of a replica that runs.
+func (f *fleet) follow(p *process) {
 	f.all = append(f.all, p)
 	go func() {
 		defer close(p.ended)
@@ -127,19 +133,22 @@ func (f *fleet) start() error {
 			f.failed <- fmt.Errorf("%s: %w", p.identity, err)
 		}
 	}()
-	return nil
 }
 
-// end ends the replicas, and kills those that do not end in 10 s.
-func (f *fleet) end() {
+// patience is the time in which a replica must end after the signal.
+const patience = 10 * time.Second
+
+// end ends the replicas, and kills those that do not end in time.
+func (f *fleet) end(patience time.Duration) {
 	for _, p := range f.all {
 		_ = p.cmd.Process.Signal(os.Interrupt)
 	}
-	patience := time.After(10 * time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	for _, p := range f.all {
 		select {
 		case <-p.ended:
-		case <-patience:
+		case <-ctx.Done():
 			_ = p.cmd.Process.Kill()
 			<-p.ended
 		}
