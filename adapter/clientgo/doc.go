@@ -15,7 +15,8 @@
 //   - New drops managedFields unless Options.KeepManagedFields is set. NewSharedIndexInformer keeps them.
 //   - A watch error handler gets a Reflector without state, and every failed list, watch and probe.
 //   - An object that cannot be decoded or transformed keeps its last good state and does not fail the list.
-//   - An index function that fails leaves the object out of its index; in client-go it ends the process.
+//   - An index function that fails leaves the object out of its index, and the first such failure is logged; in
+//     client-go it ends the process.
 //   - After a panic of a handler, with utilruntime.ReallyCrash set to false, the next call comes at once, and the
 //     handler still becomes synced.
 //   - client-go's metrics of informers are not published. Objects are in the order of leat's cache.

@@ -266,16 +266,32 @@ func (s *sharedInformer[T]) addIndexers(indexers cache.Indexers) error {
 	}
 	for name, f := range indexers {
 		c.indexers[name] = f
-		c.indexes[name] = informer.AddIndex(c.informer, func(object T) []string {
-			values, err := f(object)
-			if err != nil {
-				panic(err) // the index leaves the object out
-			}
-			return values
-		})
+		c.indexes[name] = informer.AddIndex(c.informer, indexOf[T](name, f))
 	}
 	s.current.Store(c)
 	return nil
+}
+
+// indexOf returns an index function of leat. The index leaves out an object for which it panics. Only the first such
+// object is logged, because a wrong function mostly fails for many.
+func indexOf[T Object](name string, f cache.IndexFunc) func(T) []string {
+	var logged sync.Once
+	return func(object T) []string {
+		defer func() {
+			if p := recover(); p != nil {
+				logged.Do(func() {
+					utilruntime.HandleErrorWithContext(context.Background(), fmt.Errorf("the index function failed: %v", p),
+						"An index lacks an object", "index", name, "object", api.FormatKey(api.KeyOf(object)))
+				})
+				panic(p)
+			}
+		}()
+		values, err := f(object)
+		if err != nil {
+			panic(err)
+		}
+		return values
+	}
 }
 
 // checker is a DoneChecker.

@@ -1,12 +1,15 @@
 package clientgo_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/leatproject/leat/adapter/clientgo"
@@ -156,6 +159,12 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestAFailedIndexFunctionLeavesTheObjectOut(t *testing.T) {
+	var logged []string
+	handlers := utilruntime.ErrorHandlers
+	defer func() { utilruntime.ErrorHandlers = handlers }()
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, message string, more ...any) {
+		logged = append(logged, fmt.Sprintln(append([]any{message, err}, more...)...))
+	}}
 	run(t, func(k *testkit.Kit) {
 		i := newInformer(k, clientgo.Options[*corev1.Pod]{Indexers: cache.Indexers{"fails": func(obj any) ([]string, error) {
 			if name(obj) == "a" {
@@ -170,7 +179,9 @@ func TestAFailedIndexFunctionLeavesTheObjectOut(t *testing.T) {
 		_, err = i.GetIndexer().Index("fails", pod("a"))
 		require.Error(k, err)
 		require.Len(k, i.GetStore().List(), 2)
+		testkit.Edit(k, pods, key("a"), func(p *corev1.Pod) { p.Labels = nil })
 	})
+	require.Equal(t, []string{"An index lacks an object the index function failed: no index fails object default/a\n"}, logged)
 }
 
 // Tests write to the store of an informer that runs, or that never runs.

@@ -6,7 +6,9 @@
 // Three options are refused by New with an error that names them: NewInformer, EnableWatchBookmarks with false, and
 // Namespaces for a cluster-scoped type. AddIndexers of an informer is an error; IndexField does the same for readers.
 //
-// A list of a cluster-scoped type ignores a namespace, as an API server does; in controller-runtime it is empty.
+// A list of a cluster-scoped type ignores a namespace, as an API server does; in controller-runtime it is empty. An
+// index function that panics leaves the object out of its index, and the first such panic is logged; in
+// controller-runtime it ends the process.
 //
 // Objects that handlers get, and that reads share, have their apiVersion and kind. A relist calls handlers only for
 // changes. An object that was deleted and created again under its name is a Delete and an Add. An object that cannot be

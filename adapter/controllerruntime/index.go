@@ -2,7 +2,9 @@ package leatcache
 
 import (
 	"fmt"
+	"sync"
 
+	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,8 +32,15 @@ func (of *collection) indexField(field string, values client.IndexerFunc) error 
 		return of.errStopped()
 	}
 	index := &fieldIndex{map[*scope]*leat.Index[client.Object, fieldValue]{}}
+	var logged sync.Once
 	for _, s := range of.scopes {
 		index.scopes[s] = informer.AddIndex(s.informer, func(object client.Object) []fieldValue {
+			defer func() {
+				if p := recover(); p != nil {
+					logged.Do(func() { of.cache.indexFailed(of, field, object, p) })
+					panic(p) // the index leaves the object out
+				}
+			}()
 			namespace := object.GetNamespace()
 			var found []fieldValue
 			for _, value := range values(object) {
@@ -45,6 +54,18 @@ func (of *collection) indexField(field string, values client.IndexerFunc) error 
 	}
 	of.fields[field] = index
 	return nil
+}
+
+// indexFailed logs the first panic of an index function. The others would mostly repeat it.
+func (c *Cache) indexFailed(of *collection, field string, object client.Object, reason any) {
+	err := fmt.Errorf("the index function panicked: %v", reason)
+	const message = "reads by a field lack an object"
+	key := client.ObjectKeyFromObject(object).String()
+	if log := c.own.Logger; log != nil {
+		log.Error(message, zap.NamedError("err", err), zap.Stringer("resource", of.resource), zap.String("field", field), zap.String("key", key))
+		return
+	}
+	logger.Error(err, message, "kind", of.key.gvk.String(), "field", field, "object", key)
 }
 
 // requirement is a value that an object must have.

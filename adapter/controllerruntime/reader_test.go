@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -165,6 +167,25 @@ func TestFieldIndexes(t *testing.T) {
 
 		r.create("c", "later", "web", "n1")
 		waitFor(r, func() bool { return len(r.names(c, onN1)) == 4 })
+	})
+}
+
+// TestAnIndexFunctionThatPanicsIsLogged has a function that panics for two pods.
+func TestAnIndexFunctionThatPanicsIsLogged(t *testing.T) {
+	run(t, func(r *rig) {
+		core, logs := observer.New(zap.ErrorLevel)
+		c := r.make(leatcache.Options{Logger: zap.New(core)}, cache.Options{})
+		require.NoError(r, c.IndexField(r.Context(), &corev1.Pod{}, "app", func(o client.Object) []string {
+			if o.GetNamespace() == "a" {
+				panic("no such field")
+			}
+			return []string{o.GetLabels()["app"]}
+		}))
+		r.start(c)
+		require.ElementsMatch(r, []string{"b/one"}, r.names(c, client.MatchingFields{"app": "web"}))
+		require.Equal(r, 1, logs.Len())
+		require.Equal(r, "reads by a field lack an object", logs.All()[0].Message)
+		require.Contains(r, logs.All()[0].ContextMap()["err"], "no such field")
 	})
 }
 
