@@ -24,7 +24,8 @@
 // # Differences from client-go
 //
 // Timeout bounds the wait for the head of the answer to a read, because a bound for the whole request would cut watches
-// and large lists. A warning is passed on once for each text. leat requests protobuf for types that have it, unless
-// ContentType or AcceptContentTypes asks for JSON. client-go authenticates the requests, so leat does not know the
-// credentials: it cannot remove a token from an error in which the server repeats it.
+// and large lists. A warning is passed on once for each text. rest.SetDefaultWarningHandler has no effect, because
+// client-go does not tell which handler it has got: set WarningHandler of the rest.Config. leat requests protobuf for
+// types that have it, unless ContentType or AcceptContentTypes asks for JSON. client-go authenticates the requests, so
+// leat does not know the credentials: it cannot remove a token from an error in which the server repeats it.
 package restconfig
