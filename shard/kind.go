@@ -116,12 +116,13 @@ func (k *Kind[T]) deletion(key api.Key) deletion {
 	return k.gone[key]
 }
 
-// hashOf returns the hash of a key, if it is known.
+// hashOf returns the hash of a key, if it is known. d is the deletion of the key.
 func (k *Kind[T]) hashOf(key api.Key, d deletion) (hash uint64, known bool) {
 	if k.member.o.Field == hashrange.Namespace {
 		return hashrange.Hash(key.Namespace), true
 	}
 	if object, found := k.objects.Cache().Get(key); found {
+		k.forget(key, d) // it was of another object, and this one may leave the cache without a deletion
 		return k.hash(object), true
 	}
 	return d.hash, d.number > 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/scopes"
 	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/shard/cut"
 	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 )
@@ -94,6 +97,61 @@ func TestTheReconcileOfADeletionComesAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestADeletionBeforeAnObjectOfTheSameName has objects that were deleted and created again before a reconcile.
+// They are reconciled again and again. When another replica takes some of them, they leave the cache, and are not taken
+// for deleted.
+func TestADeletionBeforeAnObjectOfTheSameName(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		name := func(n int) string { return fmt.Sprint("mill-", n) }
+		const objects = 20
+		create := func(n int) {
+			_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", name(n))})
+			require.NoError(t, err)
+		}
+		for n := range objects {
+			create(n)
+		}
+		a := join(t, s, shard.Options{Identity: "a"}, nil)
+		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		require.NoError(t, err)
+		set := scopes.New(maps, scopes.Options[*corev1.ConfigMap]{})
+		ranges := cut.NewScopes(set, apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), hashrange.UID, cut.Options{})
+		a.Follow(ranges)
+		kind := shard.For(a.Member, set).After(ranges.Then)
+		var found, missing atomic.Int32
+		c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+			if _, ok := set.Cache().Get(key); ok {
+				found.Add(1)
+			} else {
+				missing.Add(1)
+			}
+			<-time.After(10 * time.Second)
+			return controller.Result{RequeueAfter: 10 * time.Second}, nil
+		})), controller.Options{Workers: objects})
+		c.Watch(kind.Source())
+		ctx, cancel := context.WithCancel(t.Context())
+		var parts sync.WaitGroup
+		for _, run := range []func(context.Context) error{set.Run, ranges.Run, c.Run} {
+			parts.Go(func() { require.NoError(t, run(ctx)) })
+		}
+		<-time.After(5 * time.Second)
+		require.EqualValues(t, objects, found.Load())
+		for n := range objects {
+			require.NoError(t, s.Delete(maps, api.Key{Namespace: "default", Name: name(n)}))
+			create(n)
+		}
+		<-time.After(time.Minute)
+		require.Greater(t, int(found.Load()), 3*objects)
+		join(t, s, shard.Options{Identity: "b"}, nil)
+		<-time.After(5 * time.Minute)
+		require.Less(t, set.Cache().Len(), objects)
+		require.Zero(t, missing.Load())
+		cancel()
+		parts.Wait()
+		client.CloseIdleConnections()
+	})
 }
 
 // TestAKindHasOneController uses a Kind for two controllers. One would take the deletions from the other.
