@@ -260,14 +260,17 @@ func (w *ListerWatcher[T]) open(o api.Options[T]) bool {
 	return true
 }
 
-// ofShard notes and reports whether a request is for a part of the collection, which a file cannot have.
+// ofShard reports whether a request is for a part of the collection, which a file cannot have. A file from before is
+// removed, because the informer will show newer states.
 func (w *ListerWatcher[T]) ofShard(o api.Options[T]) bool {
 	if o.Keep == nil && o.ShardSelector == "" {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status.Cold, w.status.Stopped = errShard, errShard
+	if w.status.Cold = errShard; !w.closed && !errors.Is(w.status.Stopped, errShard) {
+		w.giveUp(errShard)
+	}
 	return true
 }
 

@@ -575,6 +575,8 @@ func TestAShardOfAFile(t *testing.T) {
 		for n := range 20 {
 			m.set(fmt.Sprint(n), "1")
 		}
+		m.start(informer.Options[*configMap]{}).end()
+		m.set("0", "2")
 		warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
 		require.NoError(m, err)
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
@@ -592,6 +594,7 @@ func TestAShardOfAFile(t *testing.T) {
 		require.NoError(m, warm.Close())
 		p := m.start(informer.Options[*configMap]{})
 		require.Len(m, p.values(), 20)
+		require.False(m, p.warm.Status().Warm, "the shard showed newer states than the file had")
 		p.end()
 	})
 }
