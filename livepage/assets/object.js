@@ -155,6 +155,7 @@ export class OneObject {
         show(this.error, this.refused);
         this.take(body);
       } catch (err) {
+        if (at !== this.at) return; // its error is not of the object that the page shows now
         this.refused = false;
         this.fail(err.message); // an object that is missing now may be created
       }

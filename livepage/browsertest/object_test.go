@@ -80,6 +80,27 @@ func TestObjectOfAProgramThatBeganAgain(t *testing.T) {
 	require.Equal(t, int64(1), eval[int64](p, `document.querySelectorAll(".versions button").length`))
 }
 
+// TestLateErrorOfAnotherVisit leaves an object during a request, and comes back. The request fails after that, and the
+// page goes on to follow the object.
+func TestLateErrorOfAnotherVisit(t *testing.T) {
+	t.Parallel()
+	p, set := followed(t, light)
+	p.run(chromedp.Evaluate(`{
+		const real = window.fetch;
+		window.fetch = (path, options) => path.startsWith("object?") && !window.refuse ? new Promise((_, reject) => window.refuse = () => reject(new Error("too late"))) : real(path, options);
+	}`, nil))
+	p.until(`Boolean(window.refuse)`)
+	versions := `document.querySelectorAll(".versions button").length`
+	p.run(chromedp.Evaluate(`location.hash = "#/object"`, nil))
+	p.until(`document.querySelector("#object .object-body").hidden`)
+	p.run(chromedp.Evaluate(`location.hash = "#/object/configmaps/shop%2Frye"`, nil))
+	p.until(`!document.querySelector("#object .object-body").hidden && ` + versions + ` === 1`)
+	p.run(chromedp.Evaluate(`refuse()`, nil))
+	require.True(t, eval[bool](p, `document.querySelector("#object > .error-text").hidden`))
+	set("a")
+	p.until(versions + ` === 2`)
+}
+
 // TestRefusedPin requires that the reason stays while the page goes on, until the next attempt.
 func TestRefusedPin(t *testing.T) {
 	t.Parallel()
