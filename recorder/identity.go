@@ -92,7 +92,7 @@ func (t queuedEvent) fields() []zap.Field {
 }
 
 // shorten shortens a text to a number of bytes, at the end of a character. Bytes that are not UTF-8 become U+FFFD
-// first, as they do in JSON, because it is longer.
+// before the text is measured. The encoding in JSON would replace them later, and the text would be longer.
 func shorten(text string, most int) string {
 	const dots = "…"
 	text = strings.ToValidUTF8(text, "\uFFFD")

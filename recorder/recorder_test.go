@@ -438,7 +438,7 @@ func TestLongTexts(t *testing.T) {
 	})
 }
 
-// TestTextsThatAreNotUTF8 has a note with broken bytes, each of which becomes a character of three bytes.
+// TestTextsThatAreNotUTF8 has texts with bytes that are not UTF-8. They become a character of three bytes.
 func TestTextsThatAreNotUTF8(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
 		broken := strings.Repeat("\xff\xfe ", 300)
