@@ -38,13 +38,7 @@ func (x *call) submission(w writer.Write, change func(object.Tree) (object.Tree,
 	return s
 }
 
-// optionsKinds are the kinds of the options of a write.
-var optionsKinds = map[string]string{
-	"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions",
-	"deletecollection": "DeleteOptions",
-}
-
-// writeOptions returns the options of a creation or an update as admission sees them. Admission adds the kind, because
+// writeOptions returns the options of a creation or an update as admission sees them. The writer adds the kind, because
 // a patch or an update may create the object.
 func (x *call) writeOptions(w writer.Write) object.Tree {
 	out := object.Tree{}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -19,7 +20,10 @@ import (
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
-// parameters reads the parameters that all writes have.
+// parametersKinds are the kinds that errors of parameters name. Admission sees other ones for a patch.
+var parametersKinds = map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+// parameters reads the parameters of a creation, an update or a patch.
 func (x *call) parameters() (writer.Write, error) {
 	q := x.request.Query
 	w := writer.Write{Served: x.request.Version, Subresource: x.request.Subresource, Manager: q.Get("fieldManager")}
@@ -32,8 +36,7 @@ func (x *call) parameters() (writer.Write, error) {
 	errs = append(errs, metav1validation.ValidateFieldManager(q.Get("fieldManager"), field.NewPath("fieldManager"))...)
 	errs = append(errs, metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), q.Get("fieldValidation"))...)
 	if len(errs) > 0 {
-		kind := metav1.SchemeGroupVersion.WithKind(optionsKinds[x.request.Verb])
-		return w, apierrors.NewInvalid(kind.GroupKind(), "", errs)
+		return w, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: parametersKinds[x.request.Verb]}, "", errs)
 	}
 	return w, nil
 }

@@ -369,7 +369,7 @@ func (s *Submission) attributes(operation string, old, tree object.Tree) *extens
 	}
 	key := s.Key
 	if s.Verb == "deletecollection" {
-		key.Name = "" // admission sees each object, and the name in the request
+		key.Name = "" // admission sees the name in the request, which has none
 	}
 	return &extension.Attributes{
 		Resource: d, Group: d.Group, Served: s.Served, Plural: d.Plural, Subresource: s.Subresource, Verb: s.Verb,
