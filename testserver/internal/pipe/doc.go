@@ -4,8 +4,8 @@
 //	go http.Serve(l, handler)
 //	conn, err := l.Dial(ctx) // returns after the server accepted the connection
 //
-// It also resets connections of every kind, as a server does that crashes: see Reset and ResetRequest. Joining saves
-// processor time.
+// It also resets connections of every kind, as a server does that crashes: see Reset and ResetRequest. Joining makes
+// large answers over TCP cheaper.
 //
 // # Promises
 //

@@ -33,7 +33,8 @@ var keptBuffers = sync.Pool{New: func() any { return new([mostKept]byte) }}
 
 // Joiner is a TCP connection that can keep small writes, to send them together. Reason: net/http writes 4 KB at a time,
 // and the first 4 KB of a large chunk alone. Each write wakes the client, which costs more than the copy. With joined
-// writes, five lists of 12 MB take an eighth less processor time, and five watches with so many initial events a half.
+// writes, five lists of 12 MB take an eighth less processor time, and five watches with 10,000 initial events two
+// thirds less.
 //
 // The methods of a nil Joiner do nothing. Only the goroutine of a request may call them.
 type Joiner struct {
@@ -43,7 +44,7 @@ type Joiner struct {
 }
 
 // JoinerOf returns the connection of a request, or nil if it cannot join writes. A writer that wraps another one gets
-// none: it may be a fault, which sends some bytes and then waits.
+// nil, because it may be a fault, which sends some bytes and then waits.
 func JoinerOf(w http.ResponseWriter, r *http.Request) *Joiner {
 	if _, wraps := w.(interface{ Unwrap() http.ResponseWriter }); wraps || r.ProtoMajor > 1 {
 		return nil

@@ -23,7 +23,7 @@ type Schema interface {
 	Create(op Operation, tree object.Tree) (stored object.Tree, warnings []string, err error)
 	// Update does the same for a write to an existing object or to one of its subresources. before is the stored
 	// object; Update must not change it. The generation rises here. tree is the whole object, also in a write to a
-	// subresource. It may add warnings, also with an error.
+	// subresource. Warnings may come with an error too.
 	Update(op Operation, before, tree object.Tree) (stored object.Tree, warnings []string, err error)
 	// Convert returns a stored object in a served version, with kind and apiVersion. It must not change stored.
 	Convert(served string, stored object.Tree) (object.Tree, error)
