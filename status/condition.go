@@ -8,16 +8,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // ErrCondition is the error of a condition that no server accepts.
 var ErrCondition = errors.New("status: invalid condition")
 
-// reasonForm is the form of a reason that metav1.Condition requires.
-var reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+// typeForm and reasonForm are the forms of a type and a reason that metav1.Condition requires.
+var (
+	typeForm = regexp.MustCompile(
+		`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
+	reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+)
 
-const maxReason, maxMessage = 1024, 32768
+const maxType, maxReason, maxMessage = 316, 1024, 32768
 
 // Set adds a condition to an object's conditions, or replaces the one of the same type, and reports whether anything
 // changed. If the status changes, lastTransitionTime becomes that of c, or now if c has no time; otherwise it stays. If
@@ -35,8 +38,9 @@ func validate(c metav1.Condition) error {
 	switch {
 	case c.Type == "":
 		return fmt.Errorf("%w: the type is empty", ErrCondition)
-	case len(validation.IsQualifiedName(c.Type)) > 0:
-		return fmt.Errorf("%w: the type is %q; it must have the form of the key of a label", ErrCondition, c.Type)
+	case !typeForm.MatchString(c.Type) || len(c.Type) > maxType:
+		return fmt.Errorf("%w: the type is %q; it must have the form of the key of a label, with at most %d characters",
+			ErrCondition, c.Type, maxType)
 	case c.Status != metav1.ConditionTrue && c.Status != metav1.ConditionFalse && c.Status != metav1.ConditionUnknown:
 		return fmt.Errorf("%w: the status of %s is %q; it must be True, False or Unknown", ErrCondition, c.Type, c.Status)
 	case !reasonForm.MatchString(c.Reason) || len(c.Reason) > maxReason:

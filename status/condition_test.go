@@ -63,6 +63,7 @@ func TestSetRejectsInvalidConditions(t *testing.T) {
 		"the type is empty":                         {Status: "True", Reason: "R"},
 		`type is "not a name"; it must`:             {Type: "not a name", Status: "True", Reason: "R"},
 		`type is "a/b/c"; it must`:                  {Type: "a/b/c", Status: "True", Reason: "R"},
+		`TTT"; it must have the form`:               {Type: strings.Repeat("T", 317), Status: "True", Reason: "R"},
 		`status of Ready is ""`:                     ready("", "R", "", 0),
 		`"true"; it must be True, False or Unknown`: ready("true", "R", "", 0),
 		`reason of Ready is ""`:                     ready("True", "", "", 0),
@@ -78,6 +79,11 @@ func TestSetRejectsInvalidConditions(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.False(t, changed)
 		require.Equal(t, "Before", conditions[0].Reason)
+	}
+	for _, kind := range []string{"R", "a.b/C_d", strings.Repeat("T", 316)} { // the key of a label is shorter
+		changed, err := status.Set(&[]metav1.Condition{}, metav1.Condition{Type: kind, Status: "True", Reason: "R"})
+		require.NoError(t, err, kind)
+		require.True(t, changed)
 	}
 	for _, reason := range []string{"R", "AsExpected", "a_1", "A,b:C"} {
 		conditions := []metav1.Condition{}
