@@ -131,7 +131,7 @@ func (p *Program) makeClient() (err error) {
 
 // connected returns a configuration with the server and the user of another one.
 func connected(c, to apiclient.Config) apiclient.Config {
-	c.Host, c.TLS, c.ProxyURL = to.Host, to.TLS, cmp.Or(to.ProxyURL, c.ProxyURL)
+	c.Host, c.TLS, c.ProxyURL = to.Host, to.TLS, cmp.Or(c.ProxyURL, to.ProxyURL)
 	c.DisableCompression = c.DisableCompression || to.DisableCompression
 	c.BearerToken, c.BearerTokenFile, c.Username, c.Password = to.BearerToken, to.BearerTokenFile, to.Username, to.Password
 	c.Credentials, c.Impersonate = to.Credentials, to.Impersonate
