@@ -32,10 +32,8 @@ func (x *call) apply() error {
 	if err != nil {
 		return err
 	}
-	if err := writer.CheckShape(config); err != nil {
-		return err
-	}
-	if len(object.SliceAt(object.Metadata(config), "managedFields")) > 0 {
+	meta, _ := config["metadata"].(object.Tree)
+	if len(object.SliceAt(meta, "managedFields")) > 0 {
 		return apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	if gvk := schema.FromAPIVersionAndKind(object.StringAt(config, "apiVersion"), object.StringAt(config, "kind")); gvk != x.kind() {
@@ -43,6 +41,9 @@ func (x *call) apply() error {
 	}
 	if x.def.Schema != nil {
 		return x.submitApply(w, config, wire.BoolParam(q, "force"))
+	}
+	if err := writer.CheckShape(config); err != nil {
+		return err
 	}
 	r, created, err := x.applied(config, w, wire.BoolParam(q, "force"))
 	if err != nil {

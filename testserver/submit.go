@@ -73,8 +73,7 @@ func (x *call) submitBody() error {
 		return err
 	}
 	if x.request.Verb == "update" && object.StringAt(object.Metadata(tree), "name") == "" {
-		return apierrors.NewBadRequest(fmt.Sprintf(
-			"the name of the object (%s based on URL) was undeterminable: name must be provided", x.request.Name))
+		return x.nameless()
 	}
 	first := true
 	s := x.submission(w, func(object.Tree) (object.Tree, error) {
@@ -87,6 +86,12 @@ func (x *call) submitBody() error {
 	})
 	s.Values = to.Values
 	return x.submitted(s)
+}
+
+// nameless returns the answer to a body without the name of the object.
+func (x *call) nameless() error {
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"the name of the object (%s based on URL) was undeterminable: name must be provided", x.request.Name))
 }
 
 // submitPatch changes an object by a JSON patch, a merge patch or a strategic merge patch.
@@ -127,6 +132,9 @@ func (x *call) patchedTree(p *patch, before object.Tree, values *registry.Values
 	if err != nil {
 		return nil, nil, err
 	}
+	if object.StringAt(object.Metadata(tree), "name") == "" {
+		return nil, nil, x.nameless()
+	}
 	warnings, err = x.report(p, problems, before, after)
 	return tree, warnings, err
 }
@@ -139,20 +147,22 @@ func (x *call) submitApply(w writer.Write, config object.Tree, force bool) error
 	}
 	as := x.def.In(x.request.Version)
 	to := x.into()
-	to.Patched, to.Values = true, &registry.Values{}
+	to.Patched, to.Applied, to.Values = true, true, &registry.Values{}
 	manager := registry.Manager{Name: w.Manager, Served: w.Served, Subresource: w.Subresource}
 	s := x.submission(w, func(before object.Tree) (object.Tree, error) {
 		missing := before == nil
 		if missing {
 			before = object.Tree{
 				"kind": as.Kind, "apiVersion": as.GroupVersion().String(),
-				"metadata": object.Tree{"name": x.request.Name},
 			}
 			object.SetOrDrop(object.Metadata(before), "namespace", optional(x.key().Namespace))
 		}
 		after, err := managers.Applied(manager, before, config, force)
 		if err != nil {
 			return nil, err
+		}
+		if object.StringAt(object.Metadata(after), "name") == "" {
+			return nil, x.nameless()
 		}
 		if uid := object.StringAt(object.Metadata(after), "uid"); missing && uid != "" {
 			return nil, apierrors.NewConflict(x.def.GroupResource(), x.request.Name, fmt.Errorf(

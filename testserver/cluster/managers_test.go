@@ -160,3 +160,30 @@ func TestFirstNamespacesHaveAManager(t *testing.T) {
 		require.Equal(t, made.ManagedFields, first.ManagedFields)
 	})
 }
+
+// TestAppliedNulls holds that a null and an empty map in a configuration are values, which have an owner and conflict.
+func TestAppliedNulls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
+		require.NoError(t, err)
+		maps := client.CoreV1().ConfigMaps("default")
+		apply := func(by, metadata string) (*corev1.ConfigMap, error) {
+			return maps.Patch(ctx, "m", types.ApplyYAMLPatchType,
+				[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":`+metadata+`}`), metav1.PatchOptions{FieldManager: by})
+		}
+		_, err = apply("one", `{"name":"m","labels":{"a":"b"},"creationTimestamp":null}`)
+		require.NoError(t, err)
+		_, err = apply("two", `{"name":"m","labels":{"a":null}}`)
+		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "one": .metadata.labels.a`)
+		m, err := apply("two", `{"name":"m","annotations":{}}`)
+		require.NoError(t, err)
+		require.Equal(t, `{"f:metadata":{"f:annotations":{}}}`, owners(m.ManagedFields)["two Apply "])
+		_, err = apply("three", `{"name":"m","annotations":null}`)
+		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "two": .metadata.annotations`)
+		for _, nameless := range []string{`{"name":null}`, `{"name":""}`} {
+			_, err = apply("two", nameless)
+			require.EqualError(t, err, "the name of the object (m based on URL) was undeterminable: name must be provided")
+		}
+	})
+}

@@ -51,6 +51,9 @@ type Target struct {
 	Subresource string
 	// Patched says that the body is the result of a patch. If it cannot be decoded, the error is an UndecodableError.
 	Patched bool
+	// Applied says that the body is the result of server-side apply. A null that the schema of a custom resource does
+	// not allow stays in it, so validation refuses it. A decoder removes such a null otherwise.
+	Applied bool
 	// Values may be nil. Then every step converts its tree.
 	Values *Values
 }

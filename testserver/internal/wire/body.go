@@ -100,7 +100,7 @@ func Unsupported(kinds ...string) error {
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(kinds, ", "))
 }
 
-// ReadConfiguration reads the configuration of server-side apply from the body of a request, without empty members.
+// ReadConfiguration reads the configuration of server-side apply from the body of a request.
 func ReadConfiguration(r *http.Request) (object.Tree, error) {
 	body, err := ReadBody(r)
 	if err != nil {
@@ -117,7 +117,6 @@ func ReadConfiguration(r *http.Request) (object.Tree, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err))
 	}
-	dropNulls(config)
 	return config, nil
 }
 
@@ -131,21 +130,4 @@ func DecodeText(text []byte) (object.Tree, error) {
 		text = encoded
 	}
 	return object.Decode(text)
-}
-
-func dropNulls(m object.Tree) {
-	for name, value := range m {
-		switch v := value.(type) {
-		case nil:
-			delete(m, name)
-		case object.Tree:
-			dropNulls(v)
-		case []any:
-			for _, item := range v {
-				if item, ok := item.(object.Tree); ok {
-					dropNulls(item)
-				}
-			}
-		}
-	}
 }

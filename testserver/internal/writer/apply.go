@@ -19,6 +19,7 @@ import (
 // Apply merges a configuration into an object, or creates the object. The caller holds the lock.
 func (wr *Writer) Apply(c *store.Collection, key types.NamespacedName, config object.Tree, w Write, force bool) (*store.Record, bool, error) {
 	w.upsert, w.applied = true, true
+	dropNulls(config)
 	config = writable(c.Definition(), config, w)
 	wanted := leavesOf(config)
 	me := &manager{
@@ -271,4 +272,22 @@ func removePath(at any, where string, path []string) any {
 		return nil
 	}
 	return at
+}
+
+// dropNulls removes empty members of objects. Without types, an applied null is no value.
+func dropNulls(m object.Tree) {
+	for name, value := range m {
+		switch v := value.(type) {
+		case nil:
+			delete(m, name)
+		case object.Tree:
+			dropNulls(v)
+		case []any:
+			for _, item := range v {
+				if item, ok := item.(object.Tree); ok {
+					dropNulls(item)
+				}
+			}
+		}
+	}
 }

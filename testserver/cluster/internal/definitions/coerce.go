@@ -16,6 +16,7 @@ type coercer struct {
 	schema *schema
 	repair bool // drop metadata of wrong types, and add a missing generation; for stored objects
 	track  bool // collect unknown fields
+	nulls  bool // keep a null where the schema allows none
 
 	unknown []string // paths of removed fields
 }
@@ -65,7 +66,9 @@ func (c *coercer) contents(u *unstructured.Unstructured, s *structuralschema.Str
 	if !c.schema.preserve {
 		removed := pruning.PruneWithOptions(u.Object, s, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: c.track})
 		c.unknown = append(c.unknown, removed...)
-		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
+		if !c.nulls {
+			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
+		}
 	}
 	problem, removed := objectmeta.CoerceWithOptions(nil, u.Object, s, false, objectmeta.CoerceOptions{
 		DropInvalidFields: c.repair, ReturnUnknownFieldPaths: c.track,

@@ -57,7 +57,7 @@ func (s *schema) Decode(to registry.Target, mediaType string, body []byte) (obje
 	if err != nil {
 		return nil, nil, undecodable(to, s.gk.Kind, got, err, body)
 	}
-	c := coercer{schema: s, track: true}
+	c := coercer{schema: s, track: true, nulls: to.Applied}
 	if err := c.coerce(u); err != nil {
 		return nil, nil, undecodable(to, s.gk.Kind, got, err, body)
 	}
