@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -185,5 +186,24 @@ func TestAppliedNulls(t *testing.T) {
 			_, err = apply("two", nameless)
 			require.EqualError(t, err, "the name of the object (m based on URL) was undeterminable: name must be provided")
 		}
+	})
+}
+
+// TestAppliedAgain holds that a configuration that is applied again later writes nothing, also with a null for a field
+// that the server sets.
+func TestAppliedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
+		require.NoError(t, err)
+		apply := func() *corev1.ConfigMap {
+			m, err := client.CoreV1().ConfigMaps("default").Patch(t.Context(), "m", types.ApplyYAMLPatchType,
+				[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","creationTimestamp":null},"data":{"a":"b"}}`),
+				metav1.PatchOptions{FieldManager: "me"})
+			require.NoError(t, err)
+			return m
+		}
+		first := apply()
+		<-time.After(time.Minute) // of the bubble
+		require.Equal(t, first, apply())
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,6 +243,18 @@ func fetch(text string) (sum int) {
 func (r *Record) Equal(o *Record) bool {
 	return r.meta == o.meta && r.rest == o.rest && r.managed == o.managed && (r.managedAt == o.managedAt || r.managed == "")
 }
+
+// EqualContents reports whether two records of one version differ at most in the times of managedFields.
+func (r *Record) EqualContents(o *Record) bool {
+	if r.Equal(o) {
+		return true
+	}
+	return r.meta == o.meta && r.rest == o.rest && r.managedAt == o.managedAt &&
+		managedTime.ReplaceAllString(r.managed, "") == managedTime.ReplaceAllString(o.managed, "")
+}
+
+// managedTime is the time of an entry of managedFields. A field with this name has an object as its value.
+var managedTime = regexp.MustCompile(`"time":"[^"]*"`)
 
 // share makes the record use the texts of an earlier version of the object, where they are the same. Many writes change
 // only metadata, and many leave managedFields as they are.

@@ -275,7 +275,7 @@ func (wr *Writer) exchange(s *Submission, old *store.Record, tree object.Tree) (
 	if err != nil {
 		return nil, err
 	}
-	if next.Equal(old) {
+	if next.EqualContents(old) { // a write that changes only the times of managedFields changes nothing
 		return old, nil
 	}
 	last := old.Deleting && !next.HasFinalizers && !waitsForKubelet(object.Metadata(tree)) && !wr.held(d, old.Key.Name, tree)
