@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -87,6 +88,7 @@ type reconciler struct {
 	setsByOwner *cache.Index[*appsv1.ReplicaSet, workload.Owner]
 	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
 	expected    *expectations.Expectations[api.Key]
+	last        sync.Map // key → UID of the ReplicaSet that was reconciled last
 	recorder    *recorder.Recorder
 	burst       int
 }
@@ -97,9 +99,13 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 	switch {
 	case apierrors.IsNotFound(err):
 		r.expected.Forget(key)
+		r.last.Delete(key)
 		return controller.Result{}, nil
 	case err != nil:
 		return controller.Result{}, err
+	}
+	if last, _ := r.last.Swap(key, s.UID); last != nil && last != s.UID {
+		r.expected.Forget(key) // of another ReplicaSet with this name, whose Pods do not count
 	}
 	selector, err := r.check(s)
 	if err != nil {

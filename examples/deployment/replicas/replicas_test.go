@@ -242,6 +242,22 @@ func TestLateCacheMakesNoPodTwice(t *testing.T) {
 	})
 }
 
+// TestNothingIsExpectedOfAFormerIncarnation replaces a ReplicaSet whose Pod the cache does not have yet.
+func TestNothingIsExpectedOfAFormerIncarnation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		r.create(t, 1)
+		require.NoError(t, r.reconcile(t))
+		require.Equal(t, 1, r.count(t))
+		require.False(t, r.expected.Satisfied(web), "no source settles the expectations")
+		require.NoError(t, r.server.Delete(workload.ReplicaSets, web))
+		r.create(t, 1)
+		require.NoError(t, r.reconcile(t))
+		require.Equal(t, 2, r.count(t), "the new one has a Pod too")
+	})
+}
+
 func TestFailedCreationsAreNotExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
