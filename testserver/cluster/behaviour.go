@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -155,16 +157,15 @@ func (c *Cluster) behave(ctx context.Context) error {
 // The new parts do not wait for the end of the earlier ones, because a request that is in progress can take seconds:
 // the admission of a pod waits for its service account, which a new part creates.
 func (c *Cluster) runParts(ctx context.Context) error {
-	parts, err := c.newParts()
-	if err != nil {
-		return err
-	}
 	all, ctx := errgroup.WithContext(ctx)
 	for ctx.Err() == nil {
 		restored := c.objects.NextRestore()
+		parts, err := c.newParts(restored)
+		if err != nil {
+			return errors.Join(err, all.Wait())
+		}
 		present, cancel := context.WithCancel(ctx)
-		for _, part := range parts {
-			run := part()
+		for _, run := range parts {
 			all.Go(func() error {
 				err := run(present)
 				select {
@@ -184,17 +185,39 @@ func (c *Cluster) runParts(ctx context.Context) error {
 	return all.Wait()
 }
 
-// newParts returns functions that create the parts.
-func (c *Cluster) newParts() (out []func() func(context.Context) error, err error) {
+// newParts returns the parts for a state, which send no requests after it was replaced.
+func (c *Cluster) newParts(replaced <-chan struct{}) (out []func(context.Context) error, err error) {
 	for _, p := range c.options.Behaviour.parts(c.options.Lenient, c.Server.CA()) {
 		client, err := apiclient.New(apiclient.Config{
-			Host: c.Server.URL(), Transport: c.Server.ControlPlane(), UserAgent: p.name + "/v1.37.2",
+			Host: c.Server.URL(), Transport: ofState{c.Server.ControlPlane(), replaced}, UserAgent: p.name + "/v1.37.2",
 			BearerToken: apiclient.NewSecret(c.token),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
-		out = append(out, func() func(context.Context) error { return p.run(client) })
+		out = append(out, p.run(client))
 	}
 	return out, nil
+}
+
+// ofState sends the requests of a part until its state was replaced. Otherwise the part would write into the next state
+// what it had derived from its own one, in the moment before it ends.
+type ofState struct {
+	http.RoundTripper
+	replaced <-chan struct{}
+}
+
+var errReplaced = errors.New("cluster: another state has replaced the one of this part")
+
+// RoundTrip sends a request.
+func (t ofState) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case <-t.replaced:
+		if r.Body != nil {
+			_ = r.Body.Close() // nobody reads it
+		}
+		return nil, errReplaced
+	default:
+		return t.RoundTripper.RoundTrip(r)
+	}
 }
