@@ -131,8 +131,12 @@ func (s *Server) refuses() bool {
 	return i != nil
 }
 
-// stale returns the old state that a Stale fault prescribes for a request. It decides once for each request.
+// staleView returns the old state that a Stale fault prescribes for a request. It decides once for each request. A list
+// or watch without a version is a consistent read.
 func (x *call) staleView() (store.View, bool) {
+	if consistent := x.request.Verb != "get" && x.request.Query.Get("resourceVersion") == ""; consistent {
+		return store.View{}, false
+	}
 	if !x.staleDecided {
 		x.staleDecided = true
 		e, i := disturb.Request[faults.Stale](x.plan, x.target())

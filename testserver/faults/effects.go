@@ -40,8 +40,10 @@ type (
 		After  int
 		Abrupt bool
 	}
-	// Stale answers gets, lists and watches from the state of a snapshot, like an API server that lost contact with its
-	// storage. Watches that begin during the fault send nothing newer until the injection is removed.
+	// Stale answers gets, lists and watches from the state of a snapshot, like an API server whose watch cache is
+	// behind. Watches that begin during the fault send nothing newer until the injection is removed. A list or watch
+	// without a version is a consistent read, so it is not stale. A get without a version is stale, too;
+	// kube-apiserver reads it from its storage.
 	Stale struct{ At State }
 	// RefuseWatchList answers watches with sendInitialEvents with 422, as servers without the WatchList feature do.
 	RefuseWatchList struct{}
