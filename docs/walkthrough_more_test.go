@@ -102,7 +102,7 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
 	require.NoError(t, err)
 	s.pods = trace.NewInformer(out, apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
-		ResyncPeriod: 10 * time.Minute, Tuning: reflector.Tuning{
+		ResyncPeriod: time.Minute, Tuning: reflector.Tuning{
 			MinWatchTimeout: time.Hour,
 			Rand:            func() float64 { return 0 },
 		},
@@ -130,13 +130,13 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 		<-late.Synced()
 		late.Remove()
 	})
-	s.scene("Ten minutes pass.", func() { <-time.After(10 * time.Minute) })
+	s.scene("A minute passes.", func() { <-time.After(time.Minute) })
 	s.scene("The connection breaks. The Pod is deleted, and the server forgets it.",
 		func() { s.server.Inject(faults.Fault{Effect: faults.Outage{}}) },
 		func() { require.NoError(t, s.server.Delete(podResource, walkedKey)) },
 		func() { s.server.Inject(faults.Fault{Effect: faults.Compact{}}) },
 		s.server.Heal,
-		func() { <-time.After(time.Minute) })
+		func() { <-time.After(30 * time.Second) })
 
 	cancel()
 	require.NoError(t, <-running)

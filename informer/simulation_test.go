@@ -324,24 +324,30 @@ func (s *simulation) write() {
 
 // inject injects a fault.
 func (s *simulation) inject(f simulatedFault) {
-	if f.name == restored {
+	healed := f.name == restored && s.coin() // otherwise the other faults hide the restore
+	if healed {
 		s.server.Heal()
 		synctest.Wait()
+	}
+	if f.name == restored && !healed { // and probes meet it, too
+		fail := simulatedFaults[0].make(s)
+		fail.Match.Verbs = []string{"list"}
+		s.server.Inject(fail)
 	}
 	reached := s.informer.ResourceVersion()
 	s.faults[f.name] = append(s.faults[f.name], s.server.Inject(f.make(s)))
 	if f.name == restored && reached != "" {
-		s.restored(reached)
+		s.restored(reached, healed)
 	}
 }
 
 // restored gives the informer time to notice that the server was restored. reached is a version that the informer had
-// reached. A restored server whose version passes the former one before a request notices it cannot be told from one
-// that was not restored. A detected restore must show in the status.
-func (s *simulation) restored(reached string) {
+// reached. A restored server whose version passes the former one within seconds cannot be told from one that was not
+// restored; without a connection, within the longest pause. A detected restore must show in the status.
+func (s *simulation) restored(reached string, healed bool) {
 	s.past = s.server.Snapshot()
-	s.pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
-	if s.past.ResourceVersion() != reached {
+	s.pass(3 * time.Minute) // a request that the fault held back may open a watch after the restore, without a reset
+	if healed && s.past.ResourceVersion() != reached {
 		s.checkCache()
 	}
 }
@@ -513,12 +519,12 @@ var (
 		"watchlist done, complete", "watchlist broken, complete", "watchlist rejected", "watchlist busy", "watchlist broken",
 		"list done", "list done, complete", "list busy", "list broken",
 		"watch done", "watch expired", "watch busy", "watch rejected", "watch backwards", "watch broken",
-		"probe done", "probe rolled back", "probe busy",
+		"probe done", "probe rolled back", "probe busy", "probe rejected", "probe broken",
 	}
 	rareRows = []string{
 		"watchlist done", "watchlist deadline", "watchlist expired", "watchlist too large", "watchlist expired, complete",
 		"watchlist backwards, complete", "watchlist busy, complete", "watchlist rolled back", "list expired", "list too large",
-		"list rejected", "list rolled back", "probe rejected", "probe broken",
+		"list rejected", "list rolled back", "watch rolled back", "watch unconfirmed",
 	}
 )
 

@@ -149,6 +149,9 @@ func (s Status) String() string {
 	if s.Reflector.Err != nil && s.LateScopes == "" {
 		fmt.Fprintf(&b, ", after %s: %v", failures(s.Reflector.Attempt), s.Reflector.Err)
 	}
+	if s.Reflector.ProbeErr != nil {
+		fmt.Fprintf(&b, ", unconfirmed since %s: %v", s.Reflector.UnconfirmedSince.Format(time.TimeOnly), s.Reflector.ProbeErr)
+	}
 	if s.Reflector.RetryAfter > 0 {
 		fmt.Fprintf(&b, " (the server asked for a pause of %v)", s.Reflector.RetryAfter)
 	}

@@ -39,6 +39,11 @@ func TestStatusString(t *testing.T) {
 			Synced: true, Objects: 1, ResourceVersion: "42",
 			Reflector: reflector.Status{Phase: reflector.Watching, Objects: 500, Remaining: 1200, LastError: failed},
 		}},
+		{"widgets.leat.test: synced, 1 object at version 42, watching, unconfirmed since 12:00:00: connection refused", informer.Status{
+			Synced: true, Objects: 1, ResourceVersion: "42", Reflector: reflector.Status{
+				Phase: reflector.Watching, ProbeErr: failed, UnconfirmedSince: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
+			},
+		}},
 		{
 			"widgets.leat.test: synced, 2 objects at version 42, waiting, 1 undecodable, 3 malformed, objects change without a new version, after 2 failures: connection refused",
 			informer.Status{

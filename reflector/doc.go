@@ -23,8 +23,8 @@
 //     jitter, and last at least as long as Retry-After.
 //  4. No request lasts forever. A WatchList without an end is replaced by a list in pages.
 //  5. The store never goes back to an older version, unless the server was restored from a backup. The reflector
-//     notices that after an outage, or at the end of a watch that was silent for a minute, and then replaces the
-//     content of the store.
+//     notices that after a connection broke, after an outage and in a silent watch, and then replaces the content of
+//     the store.
 //  6. An object that cannot be decoded or transformed affects only itself: its last good state stays. An object that
 //     cannot belong to the collection is skipped.
 //  7. Status shows why there is no list yet, and OnError gets the error of every failed request.
@@ -32,17 +32,21 @@
 //
 // # Concurrency
 //
-// Run starts no goroutine. It calls the ListerWatcher, the store, Transform and the functions of Options on the
-// goroutine that called Run; a call that blocks delays everything else. Status and Undecodable may be called on any
-// goroutine, also in those functions, and do not block. Timers end the context of a request that takes too long. Two
-// mutexes guard the data of Status and Undecodable; the reflector holds neither while it calls a function of others.
+// Run calls the ListerWatcher, the store, Transform and the functions of Options on the goroutine that called Run; a
+// call that blocks delays everything else. Only probes run beside a watch, on the goroutine of a timer: they call List,
+// OnRequest and OnError there, and Run waits for them. Status and Undecodable may be called on any goroutine, also in
+// those functions, and do not block. Timers end the context of a request that takes too long. Two mutexes guard the
+// data of Status and Undecodable; the reflector holds neither while it calls a function of others.
 //
 // # Limits
 //
 // A reflector cannot notice that a server omits events from a watch. After a restore from a backup the server counts up
-// again; if it reaches the old version before the reflector asks, the reflector cannot notice the restore. A
-// ListerWatcher that ignores field selector and limit answers a probe with the whole collection; the reflector drops
-// it.
+// again. If it reaches the old version before the reflector gets an answer, the reflector cannot notice the restore:
+// that is a few seconds after a connection broke, and at most half a minute in which the server answers only errors. A
+// client that gets no connection tries again after a minute at most; a server that was restored and reaches the old
+// version in that time, or in a network partition, is not noticed. A server that refuses probes for good (403, 400)
+// cannot be checked; Status.ProbeErr shows it. A ListerWatcher that ignores field selector and limit answers a probe
+// with the whole collection; the reflector drops it.
 //
 // # Differences from client-go
 //

@@ -94,7 +94,8 @@ func pageOf(version, token string, steps ...any) answer {
 
 func failedList(steps ...any) answer { return answer{"list", steps} }
 
-// probed answers a probe with a version, failedProbe with an error.
+// probed answers a probe with a version, failedProbe with an error. A probe for which the script has no answer confirms
+// the version, and is not recorded.
 func probed(version string) answer {
 	return answer{"probe", []any{metav1.ListMeta{ResourceVersion: version}}}
 }
@@ -203,6 +204,13 @@ func (f *fake) begin(ctx context.Context, verb string, o api.Options[*thing]) []
 	return a.steps
 }
 
+// expects reports whether the next answer of the script is for a request of this verb.
+func (f *fake) expects(verb string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.script) > 0 && f.script[0].verb == verb
+}
+
 // forget drops the options, because their callbacks refer to the staged objects.
 func (f *fake) forget() {
 	f.mu.Lock()
@@ -292,6 +300,9 @@ func (f *fake) List(ctx context.Context, o api.Options[*thing], each func(*thing
 	verb := "list"
 	if strings.Contains(o.FieldSelector, "leat-probe") {
 		verb = "probe"
+	}
+	if verb == "probe" && !f.expects("probe") {
+		return metav1.ListMeta{}, nil
 	}
 	steps := f.begin(ctx, verb, o)
 	defer f.end()

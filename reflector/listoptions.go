@@ -39,8 +39,6 @@ func (s state) listOptions(pageSize int64, timeout time.Duration) metav1.ListOpt
 			o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		}
 		return o
-	case probe:
-		return metav1.ListOptions{Limit: 1}
 	default:
 		return metav1.ListOptions{ResourceVersion: s.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
 	}

@@ -33,6 +33,9 @@ var (
 	ErrEndlessList = errors.New("reflector: the list does not end")
 	// ErrMissed is the error of a watch that Relist ended.
 	ErrMissed = errors.New("reflector: the watch did not bring a change that a list shows")
+	// ErrUnconfirmed is the error of a watch that ended because the server did not confirm within half a minute that it
+	// still has the version of the watch. A list follows.
+	ErrUnconfirmed = errors.New("reflector: the server did not confirm its version in time")
 	// ErrUnknownEvent is the error of a watch event whose type the protocol does not define.
 	ErrUnknownEvent = errors.New("reflector: the server sent an event of an unknown type")
 
@@ -51,6 +54,8 @@ func classify(err error) outcome {
 		return rolledBack
 	case errors.Is(err, ErrBackwards):
 		return backwards
+	case errors.Is(err, ErrUnconfirmed):
+		return unconfirmed
 	case errors.Is(err, ErrMissed):
 		return missed
 	case errors.Is(err, api.ErrNoWatchList):

@@ -54,7 +54,7 @@ func (a arrows) String() string {
 	return strings.Join(lines, "\n")
 }
 
-var boxes = map[verb]string{watchList: "WatchList", page: "Page", watch: "Watch", probe: "Probe"}
+var boxes = map[verb]string{watchList: "WatchList", page: "Page", watch: "Watch"}
 
 // arrowsOf returns the arrows that next takes from every state with this version.
 func arrowsOf(l *limits, version string) arrows {
@@ -82,14 +82,9 @@ func statesWith(version string) (all []state) {
 			}
 			for n := range maxWatchListFailures {
 				for m := range maxEmptyWatches {
-					for busy := range maxBusyProbes {
-						for _, silence := range []time.Duration{0, time.Hour} {
-							all = append(all, state{
-								do: do, version: version, list: list, watchList: watchListState{failures: n},
-								watches: watchState{failures: m, busyProbes: busy, silence: silence},
-							})
-						}
-					}
+					all = append(all, state{
+						do: do, version: version, list: list, watchList: watchListState{failures: n}, watches: watchState{failures: m},
+					})
 				}
 			}
 		}
@@ -155,13 +150,7 @@ func TestPicture(t *testing.T) {
 	pages := picture.moved(func(_, to string) string { return strings.Replace(to, "WatchList", "Page", 1) })
 	require.Equal(t, pages.without("WatchList").String(), arrowsOf(off, "7").without("WatchList").String(), "WatchLists are off")
 
-	noProbe := picture.moved(func(from, to string) string {
-		if from == "Watch" && to == "Probe" {
-			return "Watch"
-		}
-		return to
-	})
-	require.Equal(t, noProbe.without("Probe").String(), arrowsOf(on, "opaque").without("Probe").String(), "versions without an order")
+	require.Equal(t, picture.String(), arrowsOf(on, "opaque").String(), "versions without an order")
 
 	noWatch := picture.moved(func(from, to string) string {
 		if from == "Watch" {
@@ -170,6 +159,6 @@ func TestPicture(t *testing.T) {
 		return to
 	})
 	for _, version := range []string{"", "0"} {
-		require.Equal(t, noWatch.without("Probe").String(), arrowsOf(on, version).without("Probe").String(), "a server without versions")
+		require.Equal(t, noWatch.String(), arrowsOf(on, version).String(), "a server without versions")
 	}
 }

@@ -54,10 +54,11 @@ type Options[T any] struct {
 	// By default such an object is counted and logged. In both cases the last good state of the object stays. A call
 	// that blocks delays the same events as one of Transform.
 	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with the error of every failed list, watch and probe, on the reflector's goroutine. A source
-	// without WatchLists (api.ErrNoWatchList) is no failure.
+	// OnError is called with the error of every failed list, watch and probe. A source without WatchLists
+	// (api.ErrNoWatchList) is no failure. For a probe it is called on a goroutine beside the watch, and for all others
+	// on the reflector's goroutine, but two calls never overlap. Run waits for a call.
 	OnError func(error)
-	// OnRequest is called after every request, on the reflector's goroutine.
+	// OnRequest is called after every request, on the goroutines of OnError.
 	OnRequest func(Request)
 	// OnWait is called with true on the reflector's goroutine before a watch waits for its next event, if its source
 	// calls api.Options.OnWait. It is then called with false when the watch has ended.
@@ -111,7 +112,7 @@ type Tuning struct {
 const (
 	watchListIdle    = 30 * time.Second // a WatchList fails after this time without progress
 	watchListOverdue = 60 * time.Second // and this long after its first change, if its initial state is still incomplete
-	probeTimeout     = 45 * time.Second // a probe fails after this time
+	probeTimeout     = 10 * time.Second // a probe fails after this time, so that another one can follow within confirmWithin
 	pageIdle         = 90 * time.Second // a page fails after this time without progress: servers work on a request for a minute
 	watchGrace       = 30 * time.Second // how long a server may keep a watch open after its timeout
 )
@@ -210,7 +211,10 @@ func newLimits(watchLists bool, backoffBase, backoffMax time.Duration) *limits {
 		backoffReset: max(2*time.Minute, 4*backoffMax),
 		shortWatch:   time.Second,
 		relistSpread: min(5*time.Second, backoffMax),
-		maxSilence:   time.Minute,
+		// kube-apiserver looks about once a second which watches need their bookmark of this minute.
+		maxSilence:    75 * time.Second,
+		probeDelay:    time.Second,
+		confirmWithin: 30 * time.Second,
 	}
 }
 
@@ -290,6 +294,7 @@ func (r *Reflector[T]) decide(t *turn[T], err error) time.Duration {
 	if t.s = next; t.s.list.token == "" {
 		t.pages = listing[T]{} // free the staged objects before the pause
 	}
+	r.status.confirm(&t.s.confirm)
 	r.report(&t.s, res, err, wait, refused)
 	return wait
 }
@@ -307,8 +312,6 @@ func (r *Reflector[T]) perform(ctx context.Context, t *turn[T]) error {
 	switch s.do {
 	case page:
 		err = r.fetchPage(ctx, s, &t.pages, res)
-	case probe:
-		err = r.probe(ctx, s)
 	default:
 		err = r.watch(ctx, s, res)
 	}
@@ -323,7 +326,7 @@ func (r *Reflector[T]) perform(ctx context.Context, t *turn[T]) error {
 
 // sleep waits for d and a random time of up to d and spread. It reports whether ctx is still alive.
 func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool {
-	d += time.Duration(r.rand() * float64(d+spread))
+	d = r.jitter(d) + time.Duration(r.rand()*float64(spread))
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
@@ -336,6 +339,11 @@ func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool 
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// jitter returns d and a random time of up to d.
+func (r *Reflector[T]) jitter(d time.Duration) time.Duration {
+	return d + time.Duration(r.rand()*float64(d))
 }
 
 // report updates the status, logs a failure and calls OnError. A refused list or watch is a warning, because a person

@@ -9,7 +9,7 @@ type Request struct {
 	Verb string
 	// Outcome is "done" for a request without an error. Otherwise it is the class of Err, on which the next request
 	// depends: "expired", "too large", "unreachable", "busy", "rejected", "deadline", "backwards", "rolled back",
-	// "missed", "no watchlist" or "broken".
+	// "unconfirmed", "missed", "no watchlist" or "broken".
 	Outcome string
 	// Complete reports whether the request completed a list, so that the store got a whole state.
 	Complete bool
@@ -26,8 +26,8 @@ var verbNames = map[verb]string{watchList: "watchlist", page: "list", watch: "wa
 
 var outcomeNames = map[outcome]string{
 	done: "done", expired: "expired", tooLarge: "too large", unreachable: "unreachable", busy: "busy", rejected: "rejected",
-	deadline: "deadline", backwards: "backwards", rolledBack: "rolled back", missed: "missed", noWatchList: "no watchlist",
-	broken: "broken",
+	deadline: "deadline", backwards: "backwards", rolledBack: "rolled back",
+	unconfirmed: "unconfirmed", missed: "missed", noWatchList: "no watchlist", broken: "broken",
 }
 
 // newRequest describes the result of a request.

@@ -85,9 +85,6 @@ func TestListOptions(t *testing.T) {
 			s:    state{do: watch, version: "9"},
 			want: metav1.ListOptions{ResourceVersion: "9", AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
 		},
-		"a probe is a consistent read of one object": {
-			s: state{do: probe, version: "9"}, pageSize: 7, want: metav1.ListOptions{Limit: 1},
-		},
 		"a watch of a server without versions": {
 			s: state{do: watch}, pageSize: 7, want: metav1.ListOptions{AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
 		},

@@ -472,7 +472,7 @@ func live(w *world, r *rand.Rand) {
 			w.restore()
 			// Without this pause, the server could reach the version of its clients before they connect again. Then no
 			// client can notice the restore.
-			<-time.After(20 * time.Minute)
+			<-time.After(time.Minute)
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package reflector
 
-import (
-	"time"
-
-	"github.com/leatproject/leat/api"
-)
+import "time"
 
 // verb is one of the four requests of a reflector.
 type verb int
@@ -13,7 +9,7 @@ const (
 	watchList verb = iota // open a watch that starts with the current state (KEP-3157), and keep it open
 	page                  // fetch one page of a list
 	watch                 // watch from the version reached
-	probe                 // request the version of the server, which may have been restored from a backup
+	probe                 // request the version of the server, beside a watch; state.do never has this value
 )
 
 // state is what a reflector knows between two requests. It holds no object and no connection. next decides the next
@@ -25,6 +21,7 @@ type state struct {
 	watchList watchListState
 	watches   watchState
 	failures  failureState
+	confirm   confirmation // beside a watch, the prober changes it
 
 	serverPages bool // the server paged an answer of any version, so it has no watch cache: keep paging
 	// spread is the upper bound of a random time that is added to the pause before the next request.
@@ -55,12 +52,12 @@ type watchListState struct {
 
 // watchState describes the watches since the last list.
 type watchState struct {
-	failures   int           // watches in a row that failed without an event
-	silence    time.Duration // the time that watches have lasted since the last event or bookmark
-	busyProbes int           // probes in a row that the server answered with 429 or 503
+	failures int           // watches in a row that failed without an event
+	silence  time.Duration // the time that watches have lasted since something confirmed the version
 }
 
-// failureState describes the failures in a row. A time without a failure (limits.backoffReset) begins a new row.
+// failureState describes the failures in a row. A time without a failure (limits.backoffReset) begins a new row, and so
+// does a watch that brought an event and lasted longer than the pause before it.
 type failureState struct {
 	count    int       // for the backoff
 	at       time.Time // the time of the last failure
@@ -81,6 +78,7 @@ const (
 	deadline                   // the request made no progress in time
 	backwards                  // the answer is older than the version reached
 	rolledBack                 // and it is a consistent read, so the server was restored from a backup
+	unconfirmed                // nothing confirmed in time that the server still has the version
 	missed                     // the owner of the store found a change that the watch did not bring
 	noWatchList                // the source does not support WatchLists
 	broken                     // anything else: a reset, a 5xx, a frame that cannot be decoded
@@ -88,15 +86,15 @@ const (
 
 // result is what a request returned.
 type result struct {
-	outcome   outcome
-	synced    bool // the initial state of a WatchList is complete, or the page was the last one
-	version   string
-	token     string
-	items     int           // objects on a page
-	events    int           // events and bookmarks with a new version, after the initial state
-	confirmed bool          // a bookmark or the end of the initial state showed that the server has the version
-	lasted    time.Duration // how long the request took
-	paged     bool          // the server paged the answer although it may have answered from a watch cache
+	outcome outcome
+	synced  bool // the initial state of a WatchList is complete, or the page was the last one
+	version string
+	token   string
+	items   int           // objects on a page
+	events  int           // events and bookmarks with a new version, after the initial state
+	silence time.Duration // the time since something confirmed the version, at the end of a watch
+	lasted  time.Duration // how long the request took
+	paged   bool          // the server paged the answer although it may have answered from a watch cache
 
 	at         time.Time     // when the request ended
 	retryAfter time.Duration // the pause that the server asked for, at most Options.MaxRetryAfter
@@ -111,13 +109,14 @@ type limits struct {
 	backoffReset   time.Duration // the backoff starts again at the base after this time without a failure
 	shortWatch     time.Duration // a watch that ends sooner, and without an event, has failed
 	relistSpread   time.Duration // the clients of a server spread their lists after an outage over this time
-	maxSilence     time.Duration // of watches before a probe
+	maxSilence     time.Duration // of watches before a probe; longer than the minute between two bookmarks
+	probeDelay     time.Duration // after the start of a watch from an unconfirmed version
+	confirmWithin  time.Duration // an answer confirms a version only within this time: see confirmation.exposed
 }
 
 const (
 	maxWatchListFailures = 3
 	maxEmptyWatches      = 3
-	maxBusyProbes        = 2
 )
 
 // first returns the state before the first request, which is for a list.
@@ -137,12 +136,11 @@ func (l *limits) next(s state, res result) (state, time.Duration) {
 	if res.synced {
 		s.version = res.version
 	}
+	s.confirm.after(&res)
 	var wait time.Duration
 	switch {
 	case s.do == page:
 		wait = l.afterPage(&s, &res)
-	case s.do == probe:
-		wait = l.afterProbe(&s, &res)
 	case !res.synced: // a watch begins with a complete state
 		wait = l.afterIncompleteWatchList(&s, &res)
 	default:
@@ -150,6 +148,12 @@ func (l *limits) next(s state, res result) (state, time.Duration) {
 		if !s.resumable() {
 			l.chooseList(&s, res.at) // without a version, a new watch would miss deletions
 		}
+	}
+	if hasOrder(s.version) && (raisesDoubt(res.outcome) || wait+s.spread > 0) { // a restore can also hide in a pause
+		s.confirm.doubt(res.at)
+	}
+	if s.lists() && s.list.token == "" && l.tooLate(&s.confirm, wait+s.spread) {
+		s.list.need = acceptRollback // a known object of the same version may be of before the restore
 	}
 	return s, wait
 }
@@ -207,38 +211,32 @@ func (l *limits) afterIncompleteWatchList(s *state, res *result) time.Duration {
 }
 
 // afterWatch watches from the version reached whenever it can. It lists only if the server has forgotten the version or
-// contradicts itself, or after three failed watches in a row.
-//
-// A silent watch may be a watch from a version that the server has not reached: a server that was restored from a
-// backup sends nothing until it has reached that version again. A probe finds out. kube-apiserver sends a bookmark each
-// minute, so a watch that ends after a minute without an event or a bookmark leads to a probe.
+// contradicts itself, if nothing confirmed the version in time, or after three failed watches in a row.
 func (l *limits) afterWatch(s *state, res *result) time.Duration {
-	silence := s.watches.silence + res.lasted
-	if res.events > 0 || res.confirmed {
-		silence = 0
-	}
-	s.listed()
-	s.watches.silence = silence
+	s.do, s.list, s.watchList.failures = watch, listState{}, 0
+	s.watches.silence = res.silence
 	if res.events > 0 {
 		s.watches.failures = 0
+		if res.lasted > 2*l.backoff(s.failures.count) { // jitter at most doubles a pause
+			s.failures = failureState{}
+		}
 	}
 	switch res.outcome {
 	case done:
 		if res.events > 0 || res.lasted >= l.shortWatch {
 			s.watches.failures = 0
-			if silence >= l.maxSilence {
-				s.probeIfOrdered()
-			}
 			return max(0, l.shortWatch-res.lasted) // a server may end each watch after its first event
 		}
 	case expired:
 		return l.relist(s, res)
-	case backwards, rolledBack, missed:
+	case backwards, missed:
 		s.list.need = consistentRead
 		return l.relist(s, res)
+	case rolledBack, unconfirmed: // the probe and the list agree
+		s.list.need = acceptRollback
+		return l.relist(s, res)
 	case busy, unreachable:
-		s.probeIfOrdered()
-		return l.retry(s, res, true) // a restore from a backup begins with a stop of the server
+		return l.retry(s, res, true)
 	}
 	if res.events == 0 {
 		s.watches.failures++
@@ -250,43 +248,9 @@ func (l *limits) afterWatch(s *state, res *result) time.Duration {
 	return l.retry(s, res, true)
 }
 
-// afterProbe watches, unless the server was restored from a backup: then it lists and accepts the older version,
-// because the probe and the list agree. A failed probe must not delay the watch, except if the client gets no
-// connection. A busy probe is repeated once, because a server that starts refuses every request for a moment. After any
-// other failure of the probe, the watch may still succeed. The price: the version is not checked before the next
-// silence.
-func (l *limits) afterProbe(s *state, res *result) time.Duration {
-	tried := s.watches.busyProbes
-	s.listed()
-	switch res.outcome {
-	case done:
-		return 0
-	case rolledBack:
-		s.list.need = acceptRollback
-		return l.relist(s, res)
-	case unreachable:
-		s.do = probe
-	case busy:
-		if tried+1 < maxBusyProbes {
-			s.do, s.watches.busyProbes = probe, tried+1
-		}
-	case rejected:
-		return res.retryAfter
-	}
-	return l.retry(s, res, true)
-}
-
-// probeIfOrdered makes the next request a probe if versions have an order.
-func (s *state) probeIfOrdered() {
-	s.watches.silence = 0
-	if _, decimal := api.CompareVersions("1", s.version); decimal {
-		s.do = probe
-	}
-}
-
 // listed sets the state after a complete list: the next request is a watch.
 func (s *state) listed() {
-	s.do, s.list = watch, listState{}
+	s.do, s.list, s.confirm = watch, listState{}, confirmation{}
 	s.watchList.failures = 0
 	s.watches = watchState{failures: s.watches.failures}
 }

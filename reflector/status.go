@@ -20,8 +20,6 @@ const (
 	Listing Phase = "listing"
 	// Watching means that the list is complete and a watch follows it.
 	Watching Phase = "watching"
-	// Probing means a request for the server's version, after an outage or a silent watch.
-	Probing Phase = "probing"
 	// Waiting means a pause after a failure.
 	Waiting Phase = "waiting"
 	// Stopped means that Run has returned.
@@ -47,6 +45,13 @@ type Status struct {
 	// CaughtUpAt is the last time at which the server confirmed that nothing is missing: with the end of a list, or
 	// with a bookmark. It is zero before the first list.
 	CaughtUpAt time.Time
+	// UnconfirmedSince is the time from which on nothing has shown that the server still has ResourceVersion, or zero.
+	// It is set after a connection broke, after an outage and in a silent watch. An event, a bookmark, a probe or a
+	// list clears it. If it stays for minutes, probes fail (see ProbeErr), and the reflector cannot notice that the
+	// server was restored from a backup.
+	UnconfirmedSince time.Time
+	// ProbeErr is the error of the last probe, or nil if it succeeded or the version is confirmed.
+	ProbeErr error
 	// Attempt is the number of failures in a row. NextAttempt is the end of the pause of a Waiting reflector.
 	Attempt     int
 	NextAttempt time.Time
@@ -126,9 +131,6 @@ func (b *sharedStatus) begin(st *state) {
 		case watch:
 			s.Phase = Watching
 			s.Counters.Watches++
-		case probe:
-			s.Phase = Probing
-			s.Counters.Probes++
 		}
 	})
 }
@@ -197,6 +199,33 @@ func (b *sharedStatus) bookmark() {
 	b.update(func(s *Status) {
 		s.Counters.Bookmarks++
 		s.clearErrorOfWatch()
+	})
+}
+
+// confirm notes whether the version is confirmed.
+func (b *sharedStatus) confirm(c *confirmation) {
+	b.update(func(s *Status) {
+		switch {
+		case !c.pending:
+			s.UnconfirmedSince, s.ProbeErr = time.Time{}, nil
+		case s.UnconfirmedSince.IsZero():
+			s.UnconfirmedSince = c.at
+		}
+	})
+}
+
+// signs returns the version reached, and a number that grows with each bookmark.
+func (b *sharedStatus) signs() (version string, bookmarks int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.s.ResourceVersion, b.s.Counters.Bookmarks
+}
+
+// probed notes a probe that has ended.
+func (b *sharedStatus) probed(err error) {
+	b.update(func(s *Status) {
+		s.Counters.Probes++
+		s.ProbeErr = err
 	})
 }
 

@@ -24,9 +24,12 @@ func (r *Reflector[T]) watch(ctx context.Context, s *state, res *result) error {
 	if w.waits {
 		r.o.OnWait(false) // for the events after the last wait
 	}
-	switch {
-	case errors.Is(context.Cause(ctx), ErrMissed):
-		err = ErrMissed
+	if w.prober != nil {
+		w.silence = w.prober.stop()
+	}
+	switch cause := context.Cause(ctx); {
+	case cause == ErrMissed || cause == ErrUnconfirmed || cause == errRolledBack:
+		err = cause
 	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
 	case w.staged != nil:
 		err = ErrStalled
@@ -45,6 +48,12 @@ func (r *Reflector[T]) openWatch(
 	o := r.options(s)
 	dog.after(time.Duration(*o.TimeoutSeconds)*time.Second + watchGrace)
 	w := &openWatch[T]{r: r, s: s, dog: dog}
+	w.begin = func() {
+		r.watching.Store(dog)
+		if hasOrder(w.version) {
+			w.prober = r.newProber(ctx, s, dog.cancel)
+		}
+	}
 	if s.do == watchList {
 		w.beginInitialList(dog)
 		if r.asksKnown(s) {
@@ -52,7 +61,7 @@ func (r *Reflector[T]) openWatch(
 		}
 	} else {
 		w.version, w.ordered = s.version, s.resumable()
-		r.watching.Store(dog)
+		w.begin()
 	}
 	o.OnUndecodable, o.OnOpen = w.undecodable, r.status.open
 	if r.o.OnWait != nil {
@@ -67,16 +76,21 @@ type openWatch[T api.Object] struct {
 	s *state
 	// dog ends the watch.
 	dog *watchdog
+	// begin starts what runs beside a watch, when its initial state is complete.
+	begin func()
+	// prober finds out whether the server still has the version. It is nil until the initial state is complete, and if
+	// versions have no order.
+	prober *prober[T]
 
 	staged *staging[T] // the initial objects that have arrived; nil in a watch, and after the initial state is complete
 	// version is the version reached. ordered means that versions only grow from here on. The initial objects of a
 	// WatchList, and of a watch without a version, come in the order of their keys, so no watch may continue from their
 	// versions.
-	version   string
-	ordered   bool
-	events    int
-	waits     bool // Options.OnWait was called
-	confirmed bool // a bookmark or the end of the initial state arrived
+	version string
+	ordered bool
+	events  int
+	waits   bool          // Options.OnWait was called
+	silence time.Duration // at the end, since something confirmed the version
 
 	idle, overdue *time.Timer // the deadlines of a WatchList
 }
@@ -105,7 +119,7 @@ func (w *openWatch[T]) result(res *result) {
 	if w.staged != nil {
 		return
 	}
-	*res = result{synced: true, version: w.version, events: w.events, confirmed: w.confirmed}
+	*res = result{synced: true, version: w.version, events: w.events, silence: w.silence}
 	if !w.ordered {
 		res.version = w.s.version
 	}
@@ -177,7 +191,6 @@ func (w *openWatch[T]) bookmark(e api.Event[T]) error {
 		if isNew {
 			w.events++
 		}
-		w.confirmed = true
 		w.r.store.Bookmark(w.version)
 		w.r.status.caughtUp()
 	case e.InitialEventsEnd:
@@ -193,8 +206,10 @@ func (w *openWatch[T]) endInitialList() error {
 	if err := w.r.commit(w.s, w.staged, w.version); err != nil {
 		return err
 	}
-	w.staged, w.confirmed = nil, true
-	w.r.watching.Store(w.dog)
+	w.staged = nil
+	w.s.confirm, w.s.watches.silence = confirmation{}, 0
+	w.r.status.confirm(&w.s.confirm)
+	w.begin()
 	return nil
 }
 

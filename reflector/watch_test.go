@@ -10,7 +10,6 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
@@ -74,7 +73,7 @@ func TestRewatch(t *testing.T) {
 		})
 		bubble(t, name+", with an event in between: no list", func(t *testing.T) {
 			event := append([]any{added(at("a", "6"))}, end...)
-			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(event...), watch(end...), watch(end...), watch(stay))
+			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(event...), watch(end...), watch(stay))
 			b.pass(time.Minute)
 			for _, request := range b.lw.asked().requests[1:] {
 				require.Contains(t, request, "watch")
@@ -82,26 +81,20 @@ func TestRewatch(t *testing.T) {
 			b.stop()
 		})
 	}
-	for name, end := range map[string]error{"refused": errRefused, "429": errTooMany(0)} {
-		bubble(t, name+" never leads to a list", func(t *testing.T) {
-			script := script{list("5")}
-			for i := range 40 {
-				if i == 0 || end != errRefused && i%3 == 0 { // no probe keeps the watch of a busy server waiting
-					script = append(script, watch(end))
-				} else {
-					script = append(script, failedProbe(end))
-				}
-			}
-			b := run(t, paged(), append(script, probed("5"), watch(stay))...)
-			b.pass(23 * time.Minute)
-			require.Empty(t, b.lw.asked().script)
-			for _, request := range b.lw.asked().requests[1:] {
-				require.NotContains(t, request, "list")
-			}
-			require.Equal(t, 1, b.Status().Counters.Lists)
-			b.stop()
-		})
-	}
+	bubble(t, "refused never leads to a list", func(t *testing.T) {
+		script := script{list("5")}
+		for range 40 {
+			script = append(script, watch(errRefused))
+		}
+		b := run(t, paged(), append(script, watch(stay))...)
+		b.pass(23 * time.Minute)
+		require.Empty(t, b.lw.asked().script)
+		for _, request := range b.lw.asked().requests[1:] {
+			require.NotContains(t, request, "list")
+		}
+		require.Equal(t, 1, b.Status().Counters.Lists)
+		b.stop()
+	})
 	bubble(t, "the end of a WatchList confirms its version: no probe after a silent minute", func(t *testing.T) {
 		b := run(t, options{}, watchList(initialEnd("5"), 2*time.Minute), watch(stay))
 		b.pass(3 * time.Minute)
@@ -117,17 +110,17 @@ func TestRewatch(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "the reflector ends a watch half a minute after its timeout", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), probed("6"), watch(stay))
+		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), watch(stay))
 		b.pass(12 * time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s probe", "11m0s watch rv=6")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s watch rv=6")
 		require.NoError(t, b.Status().LastError, "the watch lasted as long as requested")
 		b.stop()
 	})
 	bubble(t, "a watch that ends with ErrOverdue has not failed", func(t *testing.T) {
 		overdue := fmt.Errorf("watch pods: %w", api.ErrOverdue)
-		b := run(t, paged(), list("5"), watch(time.Minute, overdue), probed("6"), watch(added(at("a", "6")), overdue), watch(stay))
+		b := run(t, paged(), list("5"), watch(time.Minute, overdue), watch(added(at("a", "6")), overdue), watch(stay))
 		b.pass(2 * time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1m0s probe", "1m0s watch rv=5", "1m1s watch rv=6")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1m0s watch rv=5", "1m1s watch rv=6")
 		require.NoError(t, b.Status().LastError)
 		b.stop()
 	})
@@ -246,11 +239,11 @@ func TestBackoffSequence(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "the pause is at least Retry-After", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(errTooMany(20)), failedProbe(errTooMany(1)), failedProbe(errTooMany(1)), watch(stay))
-		require.Equal(t, b.lw.start.Add(20*time.Second), b.Status().NextAttempt)
+		b := run(t, paged(), list("5"), watch(errTooMany(10)), watch(errTooMany(1)), watch(stay))
+		require.Equal(t, b.lw.start.Add(10*time.Second), b.Status().NextAttempt)
 		require.Equal(t, reflector.Waiting, b.Status().Phase)
 		b.pass(time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "20s probe", "21.6s probe", "24.8s watch rv=5")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "10s watch rv=5", "11.6s watch rv=5")
 		require.True(t, b.Status().NextAttempt.IsZero())
 		b.stop()
 	})
@@ -377,13 +370,13 @@ func TestStatus(t *testing.T) {
 		b := run(t, options{},
 			watchList(note, added(at("a", "1")), added(at("b", "1")), note, errReset), watchList(note, errInvalid),
 			first, pageOf("5", "u", note, at("b", "1"), note), list("5", note), watch(note, added(at("c", "6")), note, errExpired),
-			list("7", note), watch(bookmark("8"), time.Minute), watch(time.Minute), answer{"probe", []any{note, metav1.ListMeta{ResourceVersion: "8"}}}, watch(note, stay))
+			list("7", note), watch(bookmark("8"), time.Minute), watch(note, stay))
 		b.pass(3 * time.Minute)
 		require.Equal(t, []string{
 			"WatchList 0 of -1, rv=", "WatchList 2 of -1, rv=", "WatchList 0 of -1, rv=",
 			"listing 0 of -1, rv=", "listing 1 of -1, rv=", "listing 1 of 3, rv=", "listing 2 of 3, rv=", "listing 2 of -1, rv=",
 			"watching 2 of 0, rv=5", "watching 2 of 0, rv=6", "listing 0 of -1, rv=6",
-			"probing 0 of 0, rv=8", "watching 0 of 0, rv=8",
+			"watching 0 of 0, rv=8",
 		}, got)
 		b.stop()
 	})

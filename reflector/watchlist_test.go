@@ -87,7 +87,7 @@ func TestWatchList(t *testing.T) {
 		b := run(t, o, watchList(errInvalid), failedList(api.ErrNoWatchList), list("5"), watch(api.ErrNoWatchList), watch(stay))
 		b.pass(time.Minute)
 		b.expectRequests(firstWatchList, "0s list rv=0 limit=500", "800ms list rv=0 limit=500", "800ms watch rv=5", "2.4s watch rv=5")
-		require.Equal(t, []string{"watchlist rejected", "list broken", "list done", "watch broken"}, outcomes)
+		require.Equal(t, []string{"watchlist rejected", "list broken", "list done", "watch broken", "probe done"}, outcomes)
 		require.ErrorIs(t, b.Status().LastError, api.ErrNoWatchList)
 		b.stop()
 	})
