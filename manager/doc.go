@@ -5,6 +5,10 @@
 //	start   servers → caches → others → warm-up → election → elected
 //	end     elected and warm-up → election → others → caches → servers
 //
+// A runnable of your own works only on the leader: it starts when this replica leads, and ends before the lease is
+// released. A Placement, or a method NeedLeaderElection that returns false, makes it work on every replica. The default
+// is controller-runtime's, because the other one would let two replicas do the work of one without a warning.
+//
 // Read manager.go for the API, runnable.go for what a runnable may implement, group.go for the groups, run.go for the
 // life of all runnables and registration.go for that of one; checks.go, admin.go and server.go serve requests.
 //

@@ -50,6 +50,43 @@ func TestOrderOfStartAndEnd(t *testing.T) {
 	})
 }
 
+// everywhere is a part that works on every replica.
+type everywhere struct{ part }
+
+func (*everywhere) NeedLeaderElection() bool { return false }
+
+// TestARunnableWorksOnlyOnTheLeader adds a function without a placement, and two parts for every replica.
+func TestARunnableWorksOnlyOnTheLeader(t *testing.T) {
+	for _, leads := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var j journal
+			elector := j.newVote()
+			m := newManager(t, manager.Options{Elector: elector})
+			controller := j.newHeld("controller")
+			close(controller.synced)
+			require.NoError(t, m.Add(manager.Func(j.newPart("function").Run), controller, &everywhere{*j.newPart("service")}))
+			place(t, m, manager.Others, manager.Func(j.newPart("placed").Run))
+			b := run(t, m)
+			require.ElementsMatch(t, []string{"start service", "start placed", "warm up controller", "campaign"}, j.take())
+			if leads {
+				close(elector.win)
+				require.ElementsMatch(t, []string{"start controller", "start function"}, j.take())
+			}
+			_, err := b.stop()
+			require.NoError(t, err)
+			lines := j.take()
+			if !leads {
+				require.ElementsMatch(t, []string{"withdraw", "end cold controller", "end service", "end placed"}, lines)
+				return
+			}
+			require.Len(t, lines, 5)
+			require.ElementsMatch(t, []string{"end controller", "end function"}, lines[:2])
+			require.Equal(t, "release", lines[2])
+			require.ElementsMatch(t, []string{"end service", "end placed"}, lines[3:])
+		})
+	}
+}
+
 // sorted moves a line to the front if it exists. Lines of the same moment have no order.
 func sorted(lines []string, first string) []string {
 	for i, line := range lines {

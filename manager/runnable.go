@@ -15,6 +15,9 @@ import (
 // Runnable is a part of a program that a Manager runs: a controller, an informer, a factory, a recorder or a server. It
 // corresponds to Runnable of controller-runtime.
 //
+// A runnable of your own works only on the leader: it starts when this replica leads, and ends before the lease is
+// released. A Placement, or a method NeedLeaderElection that returns false, makes it work on every replica.
+//
 // A Runnable may also implement the interfaces of this table. The manager checks for them at run time.
 //
 //	interface               method              what the manager does with it      implemented by

@@ -10,6 +10,10 @@
 //
 // See Example.
 //
+// Add takes what has no function of its own. A runnable of your own works only on the leader: it starts when this
+// replica leads, and ends before the lease is released. A Placement, or a method NeedLeaderElection that returns false,
+// makes it work on every replica; Manager.AddWith takes a Placement.
+//
 // # Promises
 //
 //  1. Every part that a function of this package makes, or that Add adds, logs to the program's logger and has metrics
