@@ -33,7 +33,10 @@ import (
 //	DeadlineRunnable        EndBy               tells it when Run has to return    Recorder
 //	Debuggable              DebugHandler        serves /debug/controllers and why  Controller, Member of shard
 //	OptionsReporter         Options             serves /debug/options              Controller
-//	LoggerUser              UseLogger           hands on Options.Logger            all of these but Server
+//	LoggerUser              UseLogger           hands on Options.Logger            all of these
+//
+// Options.Metrics decides what has metrics: *metrics.Metrics knows all of these except Server. A Server of webhook gets
+// it by its method UseMetrics.
 //
 // The Elector of Options may implement CheckedElector and LoggerUser; *leaderelection.Elector does. *metrics.Metrics
 // implements MetricsRegistry, for Options.Metrics, and *livepage.Page implements StatePage, for AdminOptions.Page.

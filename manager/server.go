@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -47,7 +48,8 @@ type ServerOptions struct {
 	// ShutdownTimeout is the time that requests in flight have after the end of Run's context. Then their connections
 	// are closed. Zero means 5 seconds; a negative value closes them at once.
 	ShutdownTimeout time.Duration
-	// Logger logs failed connections and handlers that panic. Nil logs nothing.
+	// Logger logs failed connections and handlers that panic. Nil logs nothing, unless a manager with a logger runs the
+	// server.
 	Logger *zap.Logger
 }
 
@@ -84,10 +86,8 @@ func NewServer(name string, o ServerOptions) (*Server, error) {
 	if o.ShutdownTimeout == 0 {
 		o.ShutdownTimeout = 5 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
-	s := &Server{name: name, o: o, log: o.Logger.With(zap.String("server", name)), synced: make(chan struct{})}
+	s := &Server{name: name, o: o, synced: make(chan struct{})}
+	s.setLogger(cmp.Or(o.Logger, zap.NewNop()))
 	if o.SameOrigin {
 		s.guard = guard
 	}
@@ -96,6 +96,16 @@ func NewServer(name string, o ServerOptions) (*Server, error) {
 
 // Name returns the name that NewServer got.
 func (s *Server) Name() string { return s.name }
+
+// UseLogger sets the logger if ServerOptions.Logger is nil. A manager calls it with its own logger. It must be called
+// before Run.
+func (s *Server) UseLogger(log *zap.Logger) {
+	if s.o.Logger == nil {
+		s.setLogger(log)
+	}
+}
+
+func (s *Server) setLogger(log *zap.Logger) { s.log = log.With(zap.String("server", s.name)) }
 
 // Synced returns a channel that is closed when the server listens. If listening fails, it is never closed.
 func (s *Server) Synced() <-chan struct{} { return s.synced }

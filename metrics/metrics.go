@@ -14,7 +14,8 @@ import (
 // ErrNameTaken reports that another member of the same kind has the name; both would write the same series.
 var ErrNameTaken = errors.New("metrics: the name is taken")
 
-// Metrics shows Prometheus the state of controllers, queues, informers, clients, electors, recorders and shards. It
+// Metrics shows Prometheus the state of controllers, queues, informers, clients, electors, recorders, shards, webhooks
+// and recordings. It
 // reads nearly everything at a scrape. Only histograms need a call between scrapes. It replaces the metrics.Registry of
 // controller-runtime, which is global to the process.
 type Metrics struct {
@@ -29,6 +30,7 @@ type Metrics struct {
 	gates       gateFamilies
 	shards      shardFamilies
 	webhooks    webhookFamilies
+	recordings  recordingFamilies
 
 	mu      sync.Mutex // guards the field below
 	members map[identity]member
@@ -64,6 +66,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	m.gates = newGateFamilies(&m.families)
 	m.shards = newShardFamilies(&m.families)
 	m.webhooks = newWebhookFamilies(&m.families)
+	m.recordings = newRecordingFamilies(&m.families)
 	if err := r.Register(collector{m}); err != nil {
 		return nil, fmt.Errorf("metrics: register: %w", err)
 	}

@@ -31,13 +31,18 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// elector, gateStats, recorderStats and shardStatus are constant values.
+// elector, gateStats, recorderStats, shardStatus and totals are constant values.
 type (
+	totals        [5]uint64
 	elector       bool
 	gateStats     cachedclient.GateStats
 	recorderStats recorder.Stats
 	shardStatus   shard.Status
 )
+
+func (n totals) Totals() (streams, events, bytes, written, lost uint64) {
+	return n[0], n[1], n[2], n[3], n[4]
+}
 
 func (e elector) Leading() bool                   { return bool(e) }
 func (s gateStats) Stats() cachedclient.GateStats { return cachedclient.GateStats(s) }
@@ -67,6 +72,8 @@ func TestAControllerAtWork(t *testing.T) {
 		shown(t)(m.Informer("", maps))
 		shown(t)(m.Elector("mill-lock", elector(true)))
 		shown(t)(m.Recorder("mill", recorderStats{Recorded: 6, Dropped: 1, Spam: 2, Written: 3, Failed: 4, Waiting: 5}))
+		_, err := m.Register("mill", totals{5, 4, 3, 2, 1})
+		require.NoError(t, err)
 		shown(t)(m.Gate("mill", gateStats{Keys: 1, Waits: 2, TimedOut: 3}))
 		half, quarter := hashrange.NewSet(hashrange.Range{To: 1 << 63}), hashrange.NewSet(hashrange.Range{To: 1 << 62})
 		shown(t)(m.Shard(shardStatus{

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 const (
@@ -49,6 +51,9 @@ type Options struct {
 	// OnError gets the error that ended the recording, once; for example, a full disk. Run then waits for the end of
 	// its context, and requests continue. Without OnError, Run returns the error.
 	OnError func(error)
+	// Logger logs the begin, the end, and streams that are not complete. Nil logs nothing, unless a manager with a
+	// logger runs the recorder.
+	Logger *zap.Logger
 }
 
 // Stats are numbers of a Recorder.
@@ -69,6 +74,7 @@ type Stats struct {
 // with New.
 type Recorder struct {
 	o      Options
+	log    *zap.Logger
 	redact redactions
 	key    []byte
 	sink   sink
@@ -186,7 +192,7 @@ func newRecorder(o Options) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{
-		o: o, redact: compiled, key: slices.Clone(o.Key), dirty: make(chan struct{}, 1), much: make(chan struct{}, 1),
+		o: o, log: cmp.Or(o.Logger, zap.NewNop()), redact: compiled, key: slices.Clone(o.Key), dirty: make(chan struct{}, 1), much: make(chan struct{}, 1),
 	}
 	if r.key == nil {
 		r.key = make([]byte, 32)
@@ -218,6 +224,22 @@ func (r *Recorder) Stats() Stats {
 	}
 }
 
+// Totals returns the numbers of Stats that package metrics shows.
+func (r *Recorder) Totals() (streams, events, bytes, written, lost uint64) {
+	return r.streams.Load(), r.events.Load(), r.bytes.Load(), r.written.Load(), r.lost.Load()
+}
+
+// String returns "recording", from which a manager makes the name in logs and metrics.
+func (r *Recorder) String() string { return "recording" }
+
+// UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. It must be called before
+// Run.
+func (r *Recorder) UseLogger(log *zap.Logger) {
+	if r.o.Logger == nil {
+		r.log = log
+	}
+}
+
 // ErrStarted is the error of a second Run.
 var ErrStarted = errors.New("recording: Run was called before")
 
@@ -235,6 +257,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 	r.state = running
 	r.mu.Unlock()
+	r.log.Info("recording")
 	err := r.write(ctx)
 	r.mu.Lock()
 	r.state = over
@@ -250,6 +273,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		err = closed // an earlier error says more
 	}
 	r.writing.Unlock()
+	r.logEnd(err)
 	if err != nil && r.o.OnError != nil {
 		r.o.OnError(err)
 		<-ctx.Done()
@@ -258,11 +282,28 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return err
 }
 
+func (r *Recorder) logEnd(err error) {
+	n := r.Stats()
+	fields := []zap.Field{
+		zap.Uint64("streams", n.Streams), zap.Uint64("events", n.Events), zap.Uint64("written", n.Written), zap.Uint64("lost", n.Lost),
+	}
+	if err != nil {
+		r.log.Error("the recording has failed", append(fields, zap.NamedError("err", err))...)
+		return
+	}
+	r.log.Info("the recording has ended", fields...)
+}
+
 // write writes the backlog again and again until ctx ends.
 func (r *Recorder) write(ctx context.Context) error {
 	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
+	var logged uint64 // lost streams
 	for {
+		if lost := r.lost.Load(); lost > 0 && lost >= 2*logged { // the log stays short if each stream is lost
+			r.log.Warn("streams are not complete", zap.Uint64("lost", lost))
+			logged = lost
+		}
 		select {
 		case <-r.dirty:
 		case <-ctx.Done():

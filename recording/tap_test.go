@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -388,7 +390,8 @@ func TestAFullDisk(t *testing.T) {
 	for _, reported := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var got error
-			o := recording.Options{}
+			core, logs := observer.New(zap.InfoLevel)
+			o := recording.Options{Logger: zap.New(core)}
 			if reported {
 				o.OnError = func(err error) { got = err }
 			}
@@ -412,6 +415,8 @@ func TestAFullDisk(t *testing.T) {
 				pause(time.Second)
 			}
 			const want = "recording: write: no space left"
+			synctest.Wait()
+			require.Equal(t, 1, logs.FilterMessage("the recording has failed").Len())
 			if !reported {
 				require.EqualError(t, <-ended, want)
 				return

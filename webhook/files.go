@@ -27,8 +27,7 @@ const (
 // replaced one after the other.
 type files struct {
 	cert, key string
-	observer  Observer
-	log       *zap.Logger
+	out       *output
 
 	mu       sync.Mutex // guards the fields below
 	looked   time.Time
@@ -62,7 +61,7 @@ func (f *files) Certificate(context.Context) (*tls.Certificate, error) {
 		return nil, err
 	}
 	if err != nil && err.Error() != f.failed {
-		f.log.Warn("the new certificate cannot be used; the former one stays", zap.NamedError("err", err))
+		f.out.log().Warn("the new certificate cannot be used; the former one stays", zap.NamedError("err", err))
 	}
 	if f.failed = ""; err != nil {
 		f.failed = err.Error()
@@ -87,7 +86,7 @@ func (f *files) changed(now time.Time) bool {
 // load reads both files.
 func (f *files) load(now time.Time) error {
 	err := f.replace(now)
-	f.observer.CertificateRead(err)
+	f.out.counts().CertificateRead(err)
 	return err
 }
 
@@ -113,9 +112,9 @@ func (f *files) replace(now time.Time) error {
 	f.newest, f.contents = &pair, contents
 	fields := []zap.Field{zap.Stringer("subject", pair.Leaf.Subject), zap.Time("expires", pair.Leaf.NotAfter)}
 	if now.After(pair.Leaf.NotAfter) {
-		f.log.Warn("the certificate has expired; API servers will refuse it", fields...)
+		f.out.log().Warn("the certificate has expired; API servers will refuse it", fields...)
 		return nil
 	}
-	f.log.Info("new certificate", fields...)
+	f.out.log().Info("new certificate", fields...)
 	return nil
 }

@@ -40,8 +40,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code, start := http.StatusOK, time.Now()
-	s.o.Observer.WebhookStarted(r.URL.Path)
-	defer func() { s.o.Observer.WebhookEnded(r.URL.Path, code, time.Since(start)) }()
+	observer := s.out.counts() // the same one, because it counts the requests in flight
+	observer.WebhookStarted(r.URL.Path)
+	defer func() { observer.WebhookEnded(r.URL.Path, code, time.Since(start)) }()
 	answer, err := s.handle(w, r, h)
 	if err != nil {
 		var f *failure
@@ -167,7 +168,7 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 func (s *Server) review(ctx context.Context, h hook, body []byte) (answer any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.o.Observer.WebhookPanicked(h.conversion)
+			s.out.counts().WebhookPanicked(h.conversion)
 			err = &failure{http.StatusInternalServerError, &panicked{api.Recovered(v)}}
 		}
 	}()
@@ -187,10 +188,10 @@ func (s *Server) logFailure(r *http.Request, f *failure) {
 	}
 	var p *api.PanicError
 	if errors.As(f, &p) {
-		s.log.Error("a webhook panicked", append(fields, zap.NamedError("err", p), zap.ByteString("stack", p.Stack))...)
+		s.out.log().Error("a webhook panicked", append(fields, zap.NamedError("err", p), zap.ByteString("stack", p.Stack))...)
 		return
 	}
-	s.log.Warn("a request was refused", append(fields, zap.String("err", f.status().Message))...)
+	s.out.log().Warn("a request was refused", append(fields, zap.String("err", f.status().Message))...)
 }
 
 // write sends an answer. If the peer is gone, the answer is lost.

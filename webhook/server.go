@@ -1,13 +1,16 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,9 +68,10 @@ type Options struct {
 	// are closed. Zero means 5 seconds; a negative value closes them at once.
 	ShutdownTimeout time.Duration
 
-	// Observer counts requests and certificates. Nil counts nothing.
+	// Observer counts requests and certificates. Nil counts nothing, unless a manager with metrics runs the server.
 	Observer Observer
-	// Logger logs refused requests, panics, handshakes that fail, and new certificates. Nil logs nothing.
+	// Logger logs refused requests, panics, handshakes that fail, and new certificates. Nil logs nothing, unless a
+	// manager with a logger runs the server.
 	Logger *zap.Logger
 }
 
@@ -90,7 +94,8 @@ type Limits struct {
 }
 
 // CertificateSource provides the serving certificate. It must be safe for concurrent use. It may also have a method
-// NotSynced() error, which says why there is no certificate yet; see Server.NotSynced.
+// NotSynced() error, which says why there is no certificate yet; see Server.NotSynced. If it has the methods UseLogger
+// and UseMetrics of a Server, it gets the server's logger and observer.
 type CertificateSource interface {
 	// Run keeps the certificate up to date until ctx ends. It returns nil then. An error ends the server.
 	Run(ctx context.Context) error
@@ -109,8 +114,8 @@ type Observer interface {
 	WebhookEnded(path string, code int, took time.Duration)
 	// WebhookPanicked is called when the code of an admission or a conversion webhook has panicked.
 	WebhookPanicked(conversion bool)
-	// CertificateRead is called after the files of a certificate were read. err says why they cannot be used, or is
-	// nil.
+	// CertificateRead is called after the files of a certificate were read, or its Secret. err says why they cannot be
+	// used, or is nil.
 	CertificateRead(err error)
 }
 
@@ -129,7 +134,7 @@ type hook struct {
 // A Manager runs it in its first group. As an http.Handler it answers requests without TLS, for tests.
 type Server struct {
 	o     Options
-	log   *zap.Logger
+	out   *output
 	slots chan struct{} // one element for each request that is being handled
 
 	bodyBytes atomic.Int64 // how many bytes the bodies of further requests may have
@@ -149,8 +154,15 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		o: o, log: o.Logger.With(zap.String("server", "webhook")), slots: make(chan struct{}, o.Limits.MaxRequests),
-		synced: make(chan struct{}), hooks: map[string]hook{},
+		o: o, out: &output{}, slots: make(chan struct{}, o.Limits.MaxRequests), synced: make(chan struct{}), hooks: map[string]hook{},
+	}
+	if o.Certificates == nil {
+		s.o.Certificates = &files{cert: o.CertFile, key: o.KeyFile, out: s.out}
+	}
+	s.setLogger(cmp.Or(o.Logger, zap.NewNop()))
+	s.out.observer.Store(new(Observer(noObserver{})))
+	if o.Observer != nil {
+		s.setObserver(o.Observer)
 	}
 	s.bodyBytes.Store(o.Limits.allBytes())
 	return s, nil
@@ -175,15 +187,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.TLS == nil {
 		o.TLS = &tls.Config{}
 	}
-	if o.Observer == nil {
-		o.Observer = noObserver{}
-	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
-	if o.Certificates == nil {
-		o.Certificates = &files{cert: o.CertFile, key: o.KeyFile, observer: o.Observer, log: o.Logger}
-	}
 	return o, errors.Join(wrong...)
 }
 
@@ -206,21 +209,62 @@ func setDefault[T comparable](value *T, fallback T) {
 // Handle serves the webhook at a path such as "/validate-training-v1-trainingjob". It panics if the path has a webhook
 // already or has no leading slash, or if w is incomplete.
 func (s *Server) Handle(path string, w Webhook) {
-	if !s.add(path, w.hook()) {
+	observer, ok := s.add(path, w.hook())
+	if !ok {
 		panic(fmt.Sprintf("webhook: the path %q must begin with a slash and have one webhook", path))
 	}
-	s.o.Observer.WebhookAdded(path) // without the lock, because it may be user code
+	observer.WebhookAdded(path) // without the lock, because it may be user code
 }
 
-// add reports whether the path is valid and was free.
-func (s *Server) add(path string, h hook) bool {
+// add reports whether the path is valid and was free. It returns the observer that does not know the path yet.
+func (s *Server) add(path string, h hook) (Observer, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, taken := s.hooks[path]; taken || !strings.HasPrefix(path, "/") {
-		return false
+		return nil, false
 	}
 	s.hooks[path] = h
-	return true
+	return s.out.counts(), true
+}
+
+// UseLogger sets the logger if Options.Logger is nil, including the logger of Certificates if it has this method. A
+// manager calls it with its own logger. It must be called before Run.
+func (s *Server) UseLogger(log *zap.Logger) {
+	if s.o.Logger == nil {
+		s.setLogger(log)
+	}
+}
+
+func (s *Server) setLogger(log *zap.Logger) {
+	s.out.logger.Store(log.With(zap.String("server", s.Name())))
+	if user, ok := s.o.Certificates.(interface{ UseLogger(log *zap.Logger) }); ok {
+		user.UseLogger(log)
+	}
+}
+
+// UseMetrics makes metrics the observer if it is an Observer and Options.Observer is nil, also of Certificates if it
+// has this method. Metrics.Register of package metrics calls it, so a manager with metrics does.
+func (s *Server) UseMetrics(metrics any) {
+	if observer, ok := metrics.(Observer); ok && s.o.Observer == nil {
+		s.setObserver(observer)
+	}
+}
+
+func (s *Server) setObserver(observer Observer) {
+	for _, path := range s.observed(observer) {
+		observer.WebhookAdded(path) // without the lock, because it may be user code
+	}
+	if user, ok := s.o.Certificates.(interface{ UseMetrics(metrics any) }); ok {
+		user.UseMetrics(observer)
+	}
+}
+
+// observed sets the observer, and returns the paths that were added before.
+func (s *Server) observed(observer Observer) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.observer.Store(&observer)
+	return slices.Collect(maps.Keys(s.hooks))
 }
 
 // Name returns "webhook", the name of the server in logs and errors of a Manager.
@@ -307,8 +351,8 @@ func (s *Server) serve(ctx, certificates context.Context) error {
 	}
 	s.addr = listener.Addr()
 	close(s.synced)
-	s.log.Info("listening", zap.Stringer("address", s.addr))
-	failures, _ := zap.NewStdLogAt(s.log, zap.WarnLevel) // it fails only for a level that does not exist
+	s.out.log().Info("listening", zap.Stringer("address", s.addr))
+	failures, _ := zap.NewStdLogAt(s.out.log(), zap.WarnLevel) // it fails only for a level that does not exist
 	cut, err := graceful.Serve(ctx, listener, &http.Server{
 		Handler:           s,
 		TLSConfig:         s.tls(),
@@ -321,7 +365,7 @@ func (s *Server) serve(ctx, certificates context.Context) error {
 		ErrorLog:          failures,
 	}, s.o.ShutdownTimeout)
 	if cut {
-		s.log.Warn("requests are cut off")
+		s.out.log().Warn("requests are cut off")
 	}
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
@@ -339,6 +383,17 @@ func (s *Server) tls() *tls.Config {
 	}
 	return c
 }
+
+// output is where a server and its files log and count. Both may be set after requests have begun, because a server is
+// an http.Handler before Run.
+type output struct {
+	logger   atomic.Pointer[zap.Logger]
+	observer atomic.Pointer[Observer] // Server.mu is held while it is set
+}
+
+func (o *output) log() *zap.Logger { return o.logger.Load() }
+
+func (o *output) counts() Observer { return *o.observer.Load() }
 
 // noObserver counts nothing.
 type noObserver struct{}

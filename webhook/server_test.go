@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/manager"
@@ -325,6 +328,30 @@ func TestRunClosesTheListener(t *testing.T) {
 			require.ErrorIs(t, listener.Close(), net.ErrClosed)
 		})
 	}
+}
+
+// TestAServerWithALoggerAndAnObserverKeepsThem gives them to another server too, after a webhook was added.
+func TestAServerWithALoggerAndAnObserverKeepsThem(t *testing.T) {
+	own := newRig(t, webhook.Options{})
+	bare, err := webhook.New(webhook.Options{CertFile: "unused", KeyFile: "unused"})
+	require.NoError(t, err)
+	hook := webhook.Admission[*corev1.Pod]{Default: webhook.DefaultFunc[*corev1.Pod](nil)}
+	core, logs := observer.New(zap.DebugLevel)
+	given := &counts{}
+	for _, s := range []*webhook.Server{own.Server, bare} {
+		s.Handle("/pods", hook)
+		s.UseLogger(zap.New(core))
+		s.UseMetrics("no observer")
+		s.UseMetrics(given)
+		s.Handle("/more", hook)
+		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/pods", strings.NewReader("{}")))
+	}
+	require.Equal(t, []string{"/pods", "/more"}, own.count.added)
+	require.Equal(t, []string{"/pods", "/more"}, given.added)
+	require.Equal(t, 1, own.count.started)
+	require.Equal(t, 1, given.started)
+	require.Equal(t, 1, own.logs.Len())
+	require.Equal(t, 1, logs.Len())
 }
 
 // lookingObserver sends a request when a webhook is added.

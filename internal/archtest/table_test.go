@@ -104,7 +104,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "docs testserver metrics manager livepage internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer scopes clusters controller cachedclient leaderelection recorder shard shard/* manager metrics program webhook webhook/* accessreview zapslog warmstart consistency testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer scopes clusters controller cachedclient leaderelection recorder shard shard/* manager metrics program webhook webhook/* accessreview zapslog warmstart consistency recording testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
@@ -25,6 +26,7 @@ type Scopes[T api.Object] struct {
 	set     *scopes.Set[T]
 	from    api.ListerWatcher[T]
 	field   hashrange.Field
+	logs    bool // Options.Logger was set
 	report  *report
 	changed chan struct{} // has an element if held or lost has changed
 
@@ -64,7 +66,9 @@ func NewScopes[T api.Object](set *scopes.Set[T], from api.ListerWatcher[T], fiel
 	if own := New(from, field, hashrange.All(), o).Resource(); own != set.Resource() {
 		panic(fmt.Sprintf("cut: the source is of %s, and the set is of %s", own, set.Resource()))
 	}
-	return &Scopes[T]{set: set, from: from, field: field, report: newReport(o.Logger, set.Resource()), changed: make(chan struct{}, 1)}
+	return &Scopes[T]{
+		set: set, from: from, field: field, logs: o.Logger != nil, report: newReport(o.Logger, set.Resource()), changed: make(chan struct{}, 1),
+	}
 }
 
 // Follow implements hashrange.Follower. It does not block: Run adds and removes the scopes.
@@ -128,6 +132,14 @@ func (s *Scopes[T]) take() (held, lost hashrange.Set) {
 	defer s.mu.Unlock()
 	lost, s.lost = s.lost, nil
 	return s.held, lost
+}
+
+// UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. It must be called before
+// Run.
+func (s *Scopes[T]) UseLogger(log *zap.Logger) {
+	if !s.logs {
+		s.report = newReport(log, s.set.Resource())
+	}
 }
 
 // NeedLeaderElection returns false: each replica reads its own ranges. See manager.LeaderElectionRunnable.

@@ -61,7 +61,7 @@ type Options struct {
 	// before it uses the next certificate, so that other replicas and API servers know its authority. Zero means a
 	// minute.
 	Interval time.Duration
-	// Logger logs each step of a renewal, and failures. Nil logs nothing.
+	// Logger logs each step of a renewal, and failures. Nil means the logger of the webhook server.
 	Logger *zap.Logger
 }
 
@@ -70,6 +70,8 @@ type Source struct {
 	o       Options
 	secrets *apiclient.TypedClient[*secret]
 	targets []targets
+	log     *zap.Logger
+	count   func(err error) // counts a round; see UseMetrics
 
 	ready   chan struct{} // closed when current is set
 	current atomic.Pointer[tls.Certificate]
@@ -107,17 +109,33 @@ func New(o Options) (*Source, error) {
 	if o.Lifetime < shortestLifetime || o.Interval < 0 || o.Interval > o.Lifetime/12 {
 		wrong = append(wrong, fmt.Errorf("selfsigned: Options.Lifetime must be at least %v, and Options.Interval at most a twelfth of it", shortestLifetime))
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
 	}
-	s := &Source{o: o, secrets: apiclient.NewTyped[*secret](o.Client, secrets, o.Secret.Namespace), ready: make(chan struct{})}
+	s := &Source{
+		o: o, secrets: apiclient.NewTyped[*secret](o.Client, secrets, o.Secret.Namespace), log: cmp.Or(o.Logger, zap.NewNop()),
+		count: func(error) {}, ready: make(chan struct{}),
+	}
 	for r, names := range map[api.Resource][]string{mutating: o.Mutating, validating: o.Validating, definitions: o.CustomResources} {
 		s.targets = append(s.targets, targets{apiclient.NewPartial[*target](o.Client, r, ""), names})
 	}
 	return s, nil
+}
+
+// UseLogger sets the logger if Options.Logger is nil. A webhook.Server calls it with its own logger. It must be called
+// before Run.
+func (s *Source) UseLogger(log *zap.Logger) {
+	if s.o.Logger == nil {
+		s.log = log
+	}
+}
+
+// UseMetrics makes metrics count the reads of the Secret, and their failures, if it can: see CertificateRead of
+// webhook.Observer. A webhook.Server calls it with its own observer. It must be called before Run.
+func (s *Source) UseMetrics(metrics any) {
+	if observer, ok := metrics.(interface{ CertificateRead(err error) }); ok {
+		s.count = observer.CertificateRead
+	}
 }
 
 // Certificate returns the certificate in use. It blocks until there is one or ctx ends.
@@ -144,7 +162,11 @@ func (s *Source) Run(ctx context.Context) error {
 	retry := firstRetry
 	for {
 		pause := s.o.Interval
-		switch err := s.round(ctx); {
+		err := s.round(ctx)
+		if ctx.Err() == nil {
+			s.count(err)
+		}
+		switch {
 		case err == nil || ctx.Err() != nil:
 			retry, s.failed = firstRetry, ""
 		default:
@@ -164,7 +186,7 @@ func (s *Source) Run(ctx context.Context) error {
 func (s *Source) logFailure(err error) {
 	if text := err.Error(); text != s.failed && err != errChanged {
 		s.failed = text
-		s.o.Logger.Warn("the certificate of the webhooks, or a configuration, could not be updated; trying again", zap.NamedError("err", err))
+		s.log.Warn("the certificate of the webhooks, or a configuration, could not be updated; trying again", zap.NamedError("err", err))
 	}
 }
 
@@ -183,7 +205,7 @@ func (s *Source) round(ctx context.Context) error {
 		}
 		switch err := t.write(ctx, now.bundle); {
 		case err == nil:
-			s.o.Logger.Info("wrote the authority", zap.Stringer("resource", t.client.Resource()), zap.String("name", t.Name))
+			s.log.Info("wrote the authority", zap.Stringer("resource", t.client.Resource()), zap.String("name", t.Name))
 		case apierrors.IsConflict(err): // mostly because another replica was faster
 			changed = errChanged
 		default:
@@ -222,7 +244,7 @@ func (s *Source) update(ctx context.Context, all []found, complete bool) (state,
 		case err != nil:
 			return state{}, err
 		case taken != none:
-			s.o.Logger.Info(string(taken))
+			s.log.Info(string(taken))
 		}
 		return after, s.use(after)
 	}

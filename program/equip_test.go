@@ -1,0 +1,205 @@
+package program_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/clusters"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/scopes"
+	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/shard/cut"
+	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/testkit"
+	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/webhook"
+	"github.com/leatproject/leat/webhook/selfsigned"
+)
+
+// addable are the types of leat that a program can add, without a logger and without metrics. logs is a part of an
+// entry that proves the logger, and metric a series; both may be empty.
+var addable = map[string]struct {
+	make         func(t *testing.T, c *apiclient.Client) manager.Runnable
+	logs, metric string
+}{
+	"informer.Informer": {func(_ *testing.T, c *apiclient.Client) manager.Runnable {
+		return informer.New(apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{})
+	}, "the request failed", `leat_informer_objects{informer="configmaps in default"}`},
+	"informer.Factory": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		f := informer.NewFactory(informer.FactoryOptions{})
+		_, err := informer.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{})
+		require.NoError(t, err)
+		return f
+	}, "the request failed", `leat_informer_objects{informer="configmaps in default"}`},
+	"controller.Controller": {func(_ *testing.T, _ *apiclient.Client) manager.Runnable {
+		return controller.New("miller", controller.Func[api.Key](nil), controller.Options{})
+	}, "workers", `controller_runtime_max_concurrent_reconciles{controller="miller"}`},
+	"recorder.Recorder": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		r, err := recorder.New(c, recorder.Options{Controller: "miller"})
+		require.NoError(t, err)
+		return r
+	}, "event", `leat_recorder_events_total{recorder="miller"}`},
+	"manager.Server": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		s, err := manager.NewServer("mill", manager.ServerOptions{Handler: http.NotFoundHandler(), Listener: make(silent)})
+		require.NoError(t, err)
+		return s
+	}, "listening", ""},
+	"webhook.Server": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		s, err := webhook.New(webhook.Options{Certificates: source(t, c), Listener: make(silent)})
+		require.NoError(t, err)
+		s.Handle("/bread", webhook.Admission[*corev1.ConfigMap]{Default: webhook.DefaultFunc[*corev1.ConfigMap](nil)})
+		return s
+	}, "certificate of the webhooks", `controller_runtime_webhook_requests_total{code="200",webhook="/bread"}`},
+	"selfsigned.Source": {
+		func(t *testing.T, c *apiclient.Client) manager.Runnable { return source(t, c) },
+		"certificate", "certwatcher_read_certificate_total{}",
+	},
+	"recording.Recorder": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
+		r, err := recording.New(io.Discard, recording.Options{})
+		require.NoError(t, err)
+		return r
+	}, "recording", `leat_recording_streams_total{recording="recording"}`},
+	"recording.Ring": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
+		r, err := recording.NewRing(recording.RingOptions{Dir: t.TempDir()})
+		require.NoError(t, err)
+		return r
+	}, "recording", `leat_recording_streams_total{recording="recording"}`},
+	"shard.Member": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		m, err := shard.New(c, shard.Options{Namespace: "default", Group: "mill"})
+		require.NoError(t, err)
+		return m
+	}, "cannot list the group", `leat_shard_members{group="mill"}`},
+	"clusters.Set": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		s, err := clusters.New(c, clusters.Options{Selector: api.Selector{Labels: "cluster=yes"}})
+		require.NoError(t, err)
+		return s
+	}, "the request failed", ""},
+	"cut.Scopes": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		set := scopes.New(configMaps, scopes.Options[*corev1.ConfigMap]{})
+		return cut.NewScopes(set, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, ""), hashrange.UID, cut.Options{})
+	}, "", ""},
+}
+
+// source returns the certificates of a webhook server.
+func source(t *testing.T, c *apiclient.Client) *selfsigned.Source {
+	t.Helper()
+	s, err := selfsigned.New(selfsigned.Options{Client: c, Secret: api.Key{Namespace: "default", Name: "mill"}, Hosts: []string{"mill.default.svc"}})
+	require.NoError(t, err)
+	return s
+}
+
+// silent is a listener without connections, for a bubble.
+type silent chan struct{}
+
+func (s silent) Accept() (net.Conn, error) {
+	<-s
+	return nil, net.ErrClosed
+}
+
+func (s silent) Close() error {
+	close(s)
+	return nil
+}
+
+func (s silent) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+// TestEverythingThatIsAddedLogsAndHasMetrics adds one part after the other to a program. All requests fail, so that
+// parts which log only trouble have some.
+func TestEverythingThatIsAddedLogsAndHasMetrics(t *testing.T) {
+	for name, a := range addable {
+		t.Run(name, func(t *testing.T) {
+			testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+				t := k.T
+				k.Server.Inject(faults.Fault{Effect: faults.Fail{Code: 500}})
+				core, logs := observer.New(zap.DebugLevel)
+				p, err := program.New(program.Options{Name: "mill", Client: k.Client, Logger: zap.New(core)})
+				require.NoError(t, err)
+				part := a.make(t, k.Client)
+				require.Implements(t, (*manager.LoggerUser)(nil), part)
+				p.Add(part)
+				require.NoError(t, p.Err())
+				if r, ok := part.(*recorder.Recorder); ok {
+					r.Event(recorder.Event{Resource: configMaps, Reason: "NoObject"})
+				}
+				running := k.Start(p.Run)
+				k.Pass(time.Second)
+				if a.logs != "" {
+					require.NotZero(t, logs.FilterMessageSnippet(a.logs).Len(), "%v", logs.All())
+				}
+				require.Contains(t, series(t, p), a.metric)
+				k.Server.Heal()
+				running.Stop()
+			})
+		})
+	}
+}
+
+// series returns the names and the labels of all series.
+func series(t *testing.T, p *program.Program) string {
+	t.Helper()
+	families, err := p.Registry.Gather()
+	require.NoError(t, err)
+	var all []string
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			all = append(all, f.GetName()+"{"+strings.Join(labels, ",")+"}")
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestAllPartsAreAddable finds each exported type of the module with a method Run(ctx) error.
+func TestAllPartsAreAddable(t *testing.T) {
+	others := []string{
+		"manager.Manager", "program.Program", "manager.Func", // not a part
+		"reflector.Reflector", // an informer runs it
+	}
+	run := regexp.MustCompile(`(?m)^func \(\w+ \*?([A-Z]\w*)(?:\[\w+\])?\) Run\(ctx context.Context\) error`)
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); d.IsDir() && path != ".." && (err == nil || notLibrary[d.Name()]) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range run.FindAllSubmatch(text, -1) {
+			if name := filepath.Base(filepath.Dir(path)) + "." + string(found[1]); !slices.Contains(others, name) {
+				require.Contains(t, addable, name, "no test shows that it logs and has metrics")
+			}
+		}
+		return err
+	}))
+}
+
+// notLibrary are folders without parts of programs.
+var notLibrary = map[string]bool{"internal": true, "testserver": true, "testkit": true, "examples": true, "cmd": true}
