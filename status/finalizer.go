@@ -2,10 +2,13 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
 )
 
 // AddFinalizer adds a finalizer to an object, and reports whether it was missing. It corresponds to
@@ -34,11 +37,12 @@ func HasFinalizer(object metav1.Object, finalizer string) bool {
 	return slices.Contains(object.GetFinalizers(), finalizer)
 }
 
-// Finalizer manages an object with external resources, from its first reconcile to its delete. Every field is required.
+// Finalizer manages an object with external resources, from its first reconcile to its delete. Every field except Copy
+// is required; Finalize returns an error that names a missing one.
 type Finalizer[T metav1.Object] struct {
 	// Name is the finalizer, such as "example.org/volume".
 	Name string
-	// Copy returns a copy that may be changed: (*T).DeepCopy.
+	// Copy returns a copy that may be changed. Nil means [api.Clone], which needs no DeepCopy functions.
 	Copy func(T) T
 	// Update writes an object whose finalizers changed, and returns the stored object. It must fail if the object was
 	// changed meanwhile.
@@ -61,6 +65,9 @@ type Finalizer[T metav1.Object] struct {
 // After an error of Cleanup or of a write, the object keeps its state and must be reconciled again. It corresponds to
 // the finalizer function of kube-rs.
 func (f Finalizer[T]) Finalize(ctx context.Context, object T) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
 	dying, there := object.GetDeletionTimestamp() != nil, HasFinalizer(object, f.Name)
 	switch {
 	case dying && !there:
@@ -81,8 +88,26 @@ func (f Finalizer[T]) Finalize(ctx context.Context, object T) error {
 	return f.Apply(ctx, object)
 }
 
+// validate returns the errors of all missing fields, whatever the state of an object is. Without it, a missing function
+// would panic later, and only for the objects that need it.
+func (f Finalizer[T]) validate() error {
+	var wrong []error
+	for field, missing := range map[string]bool{
+		"Name": f.Name == "", "Update": f.Update == nil, "Apply": f.Apply == nil, "Cleanup": f.Cleanup == nil,
+	} {
+		if missing {
+			wrong = append(wrong, fmt.Errorf("status: Finalizer.%s is missing", field))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 func (f Finalizer[T]) write(ctx context.Context, object T, change func(metav1.Object, string) bool) (T, error) {
-	object = f.Copy(object)
+	clone := f.Copy
+	if clone == nil {
+		clone = api.Clone[T]
+	}
+	object = clone(object)
 	change(object, f.Name)
 	stored, err := f.Update(ctx, object)
 	if err != nil {

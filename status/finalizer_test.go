@@ -96,6 +96,39 @@ func TestFinalize(t *testing.T) {
 	}
 }
 
+// TestAFinalizerNamesWhatIsMissing has no fields, and an object that needs none of the functions.
+func TestAFinalizerNamesWhatIsMissing(t *testing.T) {
+	err := status.Finalizer[*metav1.ObjectMeta]{}.Finalize(t.Context(), &metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}})
+	for _, field := range []string{"Name", "Update", "Apply", "Cleanup"} {
+		require.ErrorContains(t, err, "status: Finalizer."+field+" is missing")
+	}
+	require.NotContains(t, err.Error(), "Copy")
+}
+
+// oven is an object without a DeepCopy of its own.
+type oven struct {
+	metav1.ObjectMeta
+
+	Spec struct{ Trays []string }
+}
+
+func TestAFinalizerNeedsNoCopy(t *testing.T) {
+	cached := &oven{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"other"}}}
+	cached.Spec.Trays = []string{"upper"}
+	var applied *oven
+	f := status.Finalizer[*oven]{
+		Name:    volume,
+		Update:  func(_ context.Context, o *oven) (*oven, error) { return o, nil },
+		Apply:   func(_ context.Context, o *oven) error { applied = o; return nil },
+		Cleanup: func(context.Context, *oven) error { return nil },
+	}
+	require.NoError(t, f.Finalize(t.Context(), cached))
+	require.Equal(t, []string{"other"}, cached.Finalizers, "the object of the cache was changed")
+	require.Equal(t, []string{"other", volume}, applied.Finalizers)
+	applied.Spec.Trays[0] = "lower"
+	require.Equal(t, "upper", cached.Spec.Trays[0])
+}
+
 func ExampleFinalizer_Finalize() {
 	f := status.Finalizer[*metav1.ObjectMeta]{
 		Name: "example.org/volume",
