@@ -1,5 +1,5 @@
 // Package api defines the basic types of leat: objects, their keys and versions, resources, and the lists and watches
-// of a server. All other packages use it, and it does no I/O.
+// of a server. It uses no other package of leat, and does no I/O.
 //
 // # Example
 //

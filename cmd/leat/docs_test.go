@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,4 +38,70 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 8)
+}
+
+var (
+	invocation = regexp.MustCompile("(?:^|[`(\\s])(?:go run ./cmd/leat|(?:\\./)?(leat(?:-server)?))((?: [a-z-]+)?)((?: [^`|&#\n]*)?)")
+	longFlag   = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
+)
+
+// TestFlagsOfTheDocuments looks for each flag that a document shows with leat or leat-server.
+func TestFlagsOfTheDocuments(t *testing.T) {
+	server := serverFlags(t)
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, use := range invocation.FindAllStringSubmatch(string(text), -1) {
+			for _, flag := range longFlag.FindAllStringSubmatch(use[2]+use[3], -1) {
+				found++
+				if use[1] == "leat-server" {
+					require.Contains(t, server, flag[1], "%s: %s", page, use[0])
+					continue
+				}
+				command, _, err := newRoot().Find([]string{strings.TrimSpace(use[2])})
+				require.NoError(t, err, "%s: %s", page, use[0])
+				require.NotNil(t, command.Flags().Lookup(flag[1]), "%s: leat%s has no --%s", page, use[2], flag[1])
+			}
+		}
+	}
+	require.Greater(t, found, 30)
+}
+
+// TestTheServersDifferInTheFlagsThatTheDocumentsName compares leat serve with leat-server.
+func TestTheServersDifferInTheFlagsThatTheDocumentsName(t *testing.T) {
+	server := serverFlags(t)
+	command := newServe()
+	var own []string
+	for _, flag := range regexp.MustCompile(`(?m)^\s+--([a-z-]+)`).FindAllStringSubmatch(command.Flags().FlagUsages(), -1) {
+		if !server[flag[1]] {
+			own = append(own, "--"+flag[1])
+		}
+	}
+	require.Equal(t, []string{"--metrics", "--page"}, own)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(strings.Fields(string(page)), " "), "`leat serve` also has `--metrics` and `--page`")
+	require.Contains(t, strings.Join(strings.Fields(command.Long), " "), "without --metrics and --page")
+}
+
+// serverFlags returns the names that the sources of leat-server give to flags. It is in another module.
+func serverFlags(t *testing.T) map[string]bool {
+	t.Helper()
+	name := regexp.MustCompile(`"([a-z][a-z-]*)"`)
+	found := map[string]bool{}
+	for _, folder := range []string{"../../internal/serve", "../../testserver/cluster/cmd/leat-server"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, n := range name.FindAllStringSubmatch(string(text), -1) {
+				found[n[1]] = true
+			}
+		}
+	}
+	return found
 }

@@ -30,7 +30,8 @@ func newServe() *cobra.Command {
 		Long: `Serve a Kubernetes API from memory until interrupted, and write a kubeconfig for it. It has the common built-in
 resources without their types: no defaults, little validation, no protobuf. It takes CustomResourceDefinitions and speaks
 JSON and YAML. leat watch, and clients that read and write JSON, can use it. docs/serve.md describes leat-server, which
-has the same flags and the types of Kubernetes, so that kubectl apply and clients with their defaults work.
+has the types of Kubernetes, so that kubectl apply and clients with their defaults work. Its flags are the same, without
+--metrics and --page, and with those of a cluster.
 
 The state is forgotten at the end, unless --data names a file. The server misbehaves on demand: see --fault, and the
 requests that GET / of the admin endpoint lists. It refuses requests that a browser sends for a page of another origin.`,
