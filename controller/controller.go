@@ -23,7 +23,6 @@ type Controller[K comparable] struct {
 	log        *zap.Logger
 	ownLogger  bool // Options had a logger
 	queue      *workqueue.Queue[K]
-	filter     filter[api.Change[api.Object]] // for all sources of informers
 	gates      heldKeys[K]
 	history    history[K]
 	times      hooks.Set[Times]
@@ -61,7 +60,6 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 		name: name, reconciler: inner, o: o,
 		log: o.Logger.With(zap.String("controller", name)), ownLogger: ownLogger,
 		queue:  queue,
-		filter: filter[api.Change[api.Object]]{}.when(o.When),
 		gates:  heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced: make(chan struct{}),
 

@@ -11,19 +11,11 @@ import (
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]
-	own     filterRunner[api.Change[T], K]          // the source's predicates
-	all     filterRunner[api.Change[api.Object], K] // the controller's predicates
 	scratch []K
 }
 
 func newDelivery[T api.Object, K comparable](s InformerSource[T, K], sink *Sink[K]) *delivery[T, K] {
-	d := &delivery[T, K]{source: s, sink: sink}
-	d.own = filterRunner[api.Change[T], K]{filter: s.filter, sink: sink, describe: describe[T]}
-	d.all = filterRunner[api.Change[api.Object], K]{sink: sink, describe: describe[api.Object]}
-	if !s.regardless {
-		d.all.filter = sink.controller.filter
-	}
-	return d
+	return &delivery[T, K]{source: s, sink: sink}
 }
 
 func describe[T api.Object](n api.Change[T]) string {
@@ -32,7 +24,7 @@ func describe[T api.Object](n api.Change[T]) string {
 
 // handle adds the keys of a change, each once.
 func (d *delivery[T, K]) handle(n api.Change[T]) {
-	if len(d.all.filter) > 0 && !d.all.passes(widen(n)) || !d.own.passes(n) {
+	if !d.passes(n) {
 		return
 	}
 	keys := d.find(d.source.keys, d.scratch[:0], n)
@@ -42,7 +34,7 @@ func (d *delivery[T, K]) handle(n api.Change[T]) {
 	if len(keys) == 0 {
 		return
 	}
-	item := workqueue.Item{Cause: d.cause(n), Priority: d.priority(n)}
+	item := workqueue.Item{Cause: d.cause(n), Priority: priority(n)}
 	for _, key := range distinct(keys) {
 		d.sink.Add(key, item)
 	}
@@ -52,20 +44,12 @@ func (d *delivery[T, K]) handle(n api.Change[T]) {
 	}
 }
 
-// priority returns the source's priority of a change. By default, an unchanged object has a low priority.
-func (d *delivery[T, K]) priority(n api.Change[T]) (p int) {
+// priority returns the priority of a change: low if the object is unchanged.
+func priority[T api.Object](n api.Change[T]) int {
 	if n.InitialList || n.Resync || isUnchanged(n) {
-		p = LowPriority
+		return LowPriority
 	}
-	if d.source.priority == nil || d.sink.Removed() {
-		return p
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			d.sink.contained("priority", describe(n), api.Recovered(r))
-		}
-	}()
-	return d.source.priority(n)
+	return 0
 }
 
 // isUnchanged reports whether an update has the same resource version as the old state. A list brings such updates if
@@ -77,17 +61,6 @@ func isUnchanged[T api.Object](n api.Change[T]) bool {
 
 // roomyScratch is the largest array that a delivery keeps for the next change.
 const roomyScratch = 64
-
-// widen converts a change for predicates that do not know its type.
-func widen[T api.Object](n api.Change[T]) api.Change[api.Object] {
-	w := api.Change[api.Object]{
-		Type: n.Type, Object: n.Object, InitialList: n.InitialList, Resync: n.Resync, FinalStateUnknown: n.FinalStateUnknown, At: n.At,
-	}
-	if n.Type == api.Updated {
-		w.Old = n.Old
-	}
-	return w
-}
 
 // find appends the keys that f returns. It appends no keys if f panics, and does not call f if the source was removed.
 func (d *delivery[T, K]) find(f func([]K, api.Change[T]) []K, dst []K, n api.Change[T]) (keys []K) {
@@ -120,7 +93,6 @@ const (
 	eventUpdate  = "update"
 	eventResync  = "resync"
 	eventDelete  = "delete"
-	eventEvent   = "event"         // of a channel
 	eventRequest = "request"       // of a source that gives no cause
 	eventRetry   = "retry"         // after a failed reconcile
 	eventRequeue = "requeue after" // after Result.RequeueAfter

@@ -1,6 +1,6 @@
 // Package controller runs reconcilers: functions that bring the world into the state that one object requests. Sources
-// turn the changes of informers, and the events of channels and functions, into keys; a queue merges equal keys;
-// workers call the reconciler with one key at a time:
+// turn the changes of informers and the calls of functions into keys; a queue merges equal keys; workers call the
+// reconciler with one key at a time:
 //
 //	informer → Source: predicates, then keys → workqueue → worker → Reconcile(ctx, key)
 //
@@ -14,8 +14,8 @@
 //	c.Watch(controller.Owns(webs, pods)) // the key of the owner of each pod
 //	err := c.Run(ctx)                    // blocks until ctx ends
 //
-// See Example, ExampleOwns, ExampleMap, ExampleMap_clusters, ExampleChannel, ExampleSpec, ExampleReconcileID,
-// ExampleController_Why and ExampleTerminalError.
+// See Example, ExampleOwns, ExampleMap, ExampleMap_clusters, ExampleSpec, ExampleReconcileID, ExampleController_Why and
+// ExampleTerminalError.
 //
 // # Results
 //
@@ -47,20 +47,19 @@
 // # Concurrency
 //
 // Run has one goroutine for each source and each worker. An informer's goroutine calls predicates and map functions,
-// for one change at a time; a slow function delays only its own source. If several controllers watch one channel, one
-// of them reads it and calls the functions of all, so a slow function delays the other controllers and the sender.
+// for one change at a time; a slow function delays only its own source.
 // Workers call the reconciler, for different keys at once. The controller holds no lock while it calls user code.
 // Watch, Remove, Add, Stats, Options, NotSynced and Why may be called on any goroutine, at any time, and do not block.
 //
 // # Differences from client-go
 //
 // client-go has no controllers; controller-runtime has. Here, keys may have any comparable type. Predicates are
-// functions; those in Options.When apply to every informer source, except those marked Regardless. A source can be
-// removed. Owns follows only the reference that is marked as the controller, because an object may have several owners
-// but only one of them manages it; see OwnsAny. It takes kind and scope from the owners' informer, and compares UIDs.
-// The error after a sync timeout contains the last error of the list. Panics are also recovered in predicates and map
-// functions. A failed informer ends the controller. Retries may be limited, and Result has no Requeue. Low priorities
-// do not starve. A reconcile can read its causes, and Why returns those of earlier ones. Channels have no buffers of
-// their own. A name is unique in a manager, not in the process. There is no builder, because there is no scheme; see
-// Spec. A Gate replaces the error of a reconcile whose cache is behind (KEP-5647).
+// functions of one source. A source can be removed. Owns follows only the reference that is marked as the controller,
+// because an object may have several owners but only one of them manages it; Map finds the others. Owns takes kind and
+// scope from the owners' informer, and compares UIDs. The error after a sync timeout contains the last error of the
+// list. Panics are also recovered in predicates and map functions. A failed informer ends the controller. Retries may
+// be limited, and Result has no Requeue. Low priorities do not starve. A reconcile can read its causes, and Why returns
+// those of earlier ones. A SourceFunc replaces the source of a channel. A name is unique in a manager, not in the
+// process. There is no builder, because there is no scheme; see Spec. A Gate replaces the error of a reconcile whose
+// cache is behind (KEP-5647).
 package controller

@@ -201,24 +201,6 @@ func ExampleSpec() {
 	// hello, mill
 }
 
-// A channel brings events from outside an API server to controllers.
-func ExampleChannel() {
-	rung, reconciled := make(chan string), make(chan string)
-	c := controller.New("doors", controller.Func[string](func(ctx context.Context, door string) (controller.Result, error) {
-		reconciled <- fmt.Sprintf("the %s door, because of an %s of the %s", door, controller.Causes(ctx)[0].Event, controller.Causes(ctx)[0].Source)
-		return controller.Result{}, nil
-	}), controller.Options{})
-	doors := func(button string) []string { return []string{button} }
-	c.Watch(controller.Channel("bell", rung, doors).Unless(func(button string) bool { return button == "light" }))
-
-	stop := runAll(c.Run)
-	rung <- "light"
-	rung <- "front"
-	fmt.Println(<-reconciled)
-	stop()
-	// Output: the front door, because of an event of the bell
-}
-
 // Why tells why a controller did something. DebugHandler serves the same data.
 func ExampleController_Why() {
 	done := make(chan struct{}, 2)

@@ -6,89 +6,72 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// filter is a conjunction of clauses over events of one type.
-type filter[E any] []clause[E]
+// filter is a conjunction of clauses over the changes of an informer.
+type filter[T api.Object] []clause[T]
 
 // clause is a disjunction of predicates, some of them negated.
-type clause[E any] []literal[E]
+type clause[T api.Object] []literal[T]
 
 // literal is a predicate and its required result.
-type literal[E any] struct {
-	ask  func(E) bool
+type literal[T api.Object] struct {
+	ask  func(api.Change[T]) bool
 	want bool
 }
 
 // when returns the filter with predicates that must all pass.
-func (f filter[E]) when(predicates []func(E) bool) filter[E] {
+func (f filter[T]) when(predicates []func(api.Change[T]) bool) filter[T] {
 	for _, p := range predicates {
-		f = f.with(clause[E]{{ask: p, want: true}})
+		f = f.with(clause[T]{{ask: p, want: true}})
 	}
 	return f
 }
 
 // unless returns the filter with predicates that must all fail.
-func (f filter[E]) unless(predicates []func(E) bool) filter[E] {
+func (f filter[T]) unless(predicates []func(api.Change[T]) bool) filter[T] {
 	for _, p := range predicates {
-		f = f.with(clause[E]{{ask: p, want: false}})
+		f = f.with(clause[T]{{ask: p, want: false}})
 	}
 	return f
 }
 
 // whenAny returns the filter with predicates of which at least one must pass.
-func (f filter[E]) whenAny(predicates []func(E) bool) filter[E] {
-	c := make(clause[E], 0, len(predicates))
+func (f filter[T]) whenAny(predicates []func(api.Change[T]) bool) filter[T] {
+	c := make(clause[T], 0, len(predicates))
 	for _, p := range predicates {
-		c = append(c, literal[E]{ask: p, want: true})
+		c = append(c, literal[T]{ask: p, want: true})
 	}
 	return f.with(c)
 }
 
 // with returns a copy of the filter with one more clause.
-func (f filter[E]) with(c clause[E]) filter[E] {
-	if slices.ContainsFunc(c, func(l literal[E]) bool { return l.ask == nil }) {
+func (f filter[T]) with(c clause[T]) filter[T] {
+	if slices.ContainsFunc(c, func(l literal[T]) bool { return l.ask == nil }) {
 		panic("controller: a predicate is nil")
 	}
 	return append(slices.Clip(f), c)
 }
 
-// filterRunner evaluates a filter for one sink.
-type filterRunner[E any, K comparable] struct {
-	filter filter[E]
-	sink   *Sink[K]
-	// describe returns the key of an event's object, for the log.
-	describe func(E) string
-}
-
-// passes reports whether every clause holds.
-func (x *filterRunner[E, K]) passes(e E) bool {
-	for _, c := range x.filter {
-		if !x.holds(c, e) {
+// passes reports whether a change passes every clause of the source's filter.
+func (d *delivery[T, K]) passes(n api.Change[T]) bool {
+	for _, c := range d.source.filter {
+		if !slices.ContainsFunc(c, func(l literal[T]) bool { return d.satisfies(l, n) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func (x *filterRunner[E, K]) holds(c clause[E], e E) bool {
-	for _, l := range c {
-		if x.satisfies(l, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // satisfies reports whether a predicate has the required result. A predicate that panics is satisfied. If the source
 // was removed, satisfies returns false without calling the predicate.
-func (x *filterRunner[E, K]) satisfies(l literal[E], e E) (ok bool) {
-	if x.sink.Removed() {
+func (d *delivery[T, K]) satisfies(l literal[T], n api.Change[T]) (ok bool) {
+	if d.sink.Removed() {
 		return false
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			x.sink.contained("predicate", x.describe(e), api.Recovered(p))
+			d.sink.contained("predicate", describe(n), api.Recovered(p))
 			ok = true
 		}
 	}()
-	return l.ask(e) == l.want
+	return l.ask(n) == l.want
 }

@@ -29,7 +29,7 @@ type Informer[T api.Object] interface {
 	Subscribe(f func(api.Change[T]), o informer.HandlerOptions) (informer.Registration, error)
 }
 
-// InformerSource is a Source that turns the changes of an informer into keys. For, Owns, OwnsAny and Map make one. Its
+// InformerSource is a Source that turns the changes of an informer into keys. For, Owns and Map make one. Its
 // methods return a changed copy. It corresponds to Kind, with a handler and predicates, of controller-runtime.
 type InformerSource[T api.Object, K comparable] struct {
 	informer Informer[T]
@@ -39,9 +39,7 @@ type InformerSource[T api.Object, K comparable] struct {
 	// keys appends the keys for the new state in a change. left appends the keys for the old state in an update, if
 	// they may differ; it may be nil.
 	keys, left func(dst []K, n api.Change[T]) []K
-	filter     filter[api.Change[T]]
-	priority   func(api.Change[T]) int // nil means the default; see Prioritized
-	regardless bool                    // ignores Options.When
+	filter     filter[T]
 	// identityOnly says that keys and left read only the identity of objects, nonBlocking that they return at once.
 	identityOnly, nonBlocking bool
 }
@@ -90,7 +88,7 @@ func Map[T api.Object, K comparable](objects Informer[T], f func(T) []K) Informe
 }
 
 // Keyed returns the source with keys of another type: those that convert returns for the keys of objects. A controller
-// of several clusters needs such keys. It fits For, Owns and OwnsAny, and keeps their predicates:
+// of several clusters needs such keys. It fits For and Owns, and keeps their predicates:
 //
 //	controller.Keyed(controller.Owns(jobs, pods), func(k api.Key) ClusterKey { return ClusterKey{"eu", k} })
 func Keyed[T api.Object, K comparable](s InformerSource[T, api.Key], convert func(api.Key) K) InformerSource[T, K] {
@@ -100,7 +98,7 @@ func Keyed[T api.Object, K comparable](s InformerSource[T, api.Key], convert fun
 	return InformerSource[T, K]{
 		informer: s.informer, owners: s.owners, name: s.name, resource: s.resource,
 		keys: converting(s.keys, convert), left: converting(s.left, convert),
-		filter: s.filter, priority: s.priority, regardless: s.regardless, identityOnly: s.identityOnly,
+		filter: s.filter, identityOnly: s.identityOnly,
 	}
 }
 
@@ -142,23 +140,6 @@ func (s InformerSource[T, K]) WhenAny(predicates ...func(api.Change[T]) bool) In
 	return s
 }
 
-// Prioritized makes f choose the priority of a change's keys. Without f, it is LowPriority for initial lists, resyncs
-// and updates without a new version, and 0 for all others; this also applies if f panics, and the panic is counted and
-// logged. It corresponds to WithLowPriorityWhenUnchanged and similar wrappers of controller-runtime.
-func (s InformerSource[T, K]) Prioritized(f func(api.Change[T]) int) InformerSource[T, K] {
-	if f == nil {
-		panic("controller: Prioritized needs a function")
-	}
-	s.priority = f
-	return s
-}
-
-// Regardless exempts the source from the predicates of the whole controller: see Options.When.
-func (s InformerSource[T, K]) Regardless() InformerSource[T, K] {
-	s.regardless = true
-	return s
-}
-
 // Named replaces the name of the source, which is the name of its resource, in errors, logs and causes.
 func (s InformerSource[T, K]) Named(name string) InformerSource[T, K] {
 	s.name = name
@@ -176,8 +157,7 @@ func (s InformerSource[T, K]) String() string { return s.name }
 // share of it, ends more than a second earlier.
 func (s InformerSource[T, K]) Run(ctx context.Context, sink *Sink[K]) error {
 	d := newDelivery(s, sink)
-	// Predicates and priorities may read everything, and they may block.
-	own := s.priority == nil && len(s.filter) == 0 && len(d.all.filter) == 0
+	own := len(s.filter) == 0 // otherwise a predicate may read everything, and may block
 	r, err := s.informer.Subscribe(d.handle, informer.HandlerOptions{
 		Name:         sink.controller.name + ": " + s.name,
 		IdentityOnly: own && s.identityOnly, NonBlocking: own && s.nonBlocking,

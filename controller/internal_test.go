@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -58,17 +57,4 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 		c.history.note(b, Succeeded, Result{}, time.Time{}, nil)
 	}), "no allocation for other keys either")
 	require.Len(t, c.history.keys, 2)
-}
-
-// TestWiden checks that a widened notification loses only its type.
-func TestWiden(t *testing.T) {
-	old, object := &benchObject{}, &benchObject{}
-	n := api.Change[*benchObject]{
-		Type: api.Updated, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: time.Now(),
-	}
-	require.Equal(t, api.Change[api.Object]{
-		Type: api.Updated, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: n.At,
-	}, widen(n))
-	n.Type, n.Old = api.Added, nil
-	require.True(t, widen(n).Old == nil, "the interface is nil")
 }

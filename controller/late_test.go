@@ -105,42 +105,6 @@ func TestSourceThatPanicsWhenAsked(t *testing.T) {
 	})
 }
 
-// TestPrioritized gives a source its own priorities; the default applies if the function panics.
-func TestPrioritized(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := new(cluster).collection(things)
-		server.apply(named("before"))
-		var seen reports
-		ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
-		w := controller.For(server.running(t)).Prioritized(func(n api.Change[*thing]) int {
-			if n.Object.Spec == "odd" {
-				panic("odd")
-			}
-			if n.InitialList {
-				return 7
-			}
-			return -3
-		})
-		ctl.Watch(w)
-		start(t, ctl.Run)
-		priority := func() int {
-			t.Helper()
-			all := seen.take()
-			require.Len(t, all, 1)
-			return all[0].Priority
-		}
-		require.Equal(t, 7, priority())
-		server.apply(named("after"))
-		require.Equal(t, -3, priority())
-		odd := named("after")
-		odd.Spec = "odd"
-		server.apply(odd)
-		require.Equal(t, 0, priority(), "the default applies")
-		require.EqualValues(t, 1, ctl.Stats().SourcePanics)
-		require.Panics(t, func() { w.Prioritized(nil) })
-	})
-}
-
 // TestUpdatesOfNoNewVersionAreLowPriority lists again without comparing objects.
 func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 	for _, versioned := range []bool{true, false} {

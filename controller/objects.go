@@ -38,48 +38,31 @@ type Getter[T any] interface {
 // no object, it calls r.Deleted if r is a Deleter, and does nothing otherwise. KeyedObjects is for keys of other types.
 // It corresponds to AsReconciler of controller-runtime.
 func Objects[T any](from Getter[T], r ObjectReconciler[T]) Reconciler[api.Key] {
-	return newObjects(getOf(from), r, api.Clone[T])
-}
-
-// SharedObjects does the same as Objects without the copy: r must not change the object.
-func SharedObjects[T any](from Getter[T], r ObjectReconciler[T]) Reconciler[api.Key] {
-	return newObjects(getOf(from), r, shared[T])
+	if from == nil {
+		return KeyedObjects[api.Key](nil, r)
+	}
+	return KeyedObjects(from.Get, r)
 }
 
 // KeyedObjects does the same as Objects for keys of any type. get finds the object of a key, for instance in the cache
 // of its cluster. For a key without an object, the reconciler calls the method Deleted(context.Context, K) (Result,
 // error) of r, if it exists.
 func KeyedObjects[K comparable, T any](get func(K) (T, bool), r ObjectReconciler[T]) Reconciler[K] {
-	return newObjects(get, r, api.Clone[T])
-}
-
-func shared[T any](object T) T { return object }
-
-// getOf returns the method Get of a cache, or nil.
-func getOf[T any](from Getter[T]) func(api.Key) (T, bool) {
-	if from == nil {
-		return nil
-	}
-	return from.Get
-}
-
-type objects[K comparable, T any] struct {
-	get  func(K) (T, bool)
-	r    ObjectReconciler[T]
-	copy func(T) T
-}
-
-func newObjects[K comparable, T any](get func(K) (T, bool), r ObjectReconciler[T], copy func(T) T) Reconciler[K] {
 	if get == nil || r == nil {
 		panic("controller: Objects needs a cache and a reconciler")
 	}
-	return &objects[K, T]{get: get, r: r, copy: copy}
+	return &objects[K, T]{get: get, r: r}
+}
+
+type objects[K comparable, T any] struct {
+	get func(K) (T, bool)
+	r   ObjectReconciler[T]
 }
 
 // Reconcile looks up the object and calls the ObjectReconciler.
 func (o *objects[K, T]) Reconcile(ctx context.Context, key K) (Result, error) {
 	if object, found := o.get(key); found {
-		return o.r.Reconcile(ctx, o.copy(object))
+		return o.r.Reconcile(ctx, api.Clone(object))
 	}
 	if d, ok := o.r.(deleter[K]); ok {
 		return d.Deleted(ctx, key)

@@ -12,7 +12,7 @@ import (
 )
 
 // LowPriority is the priority of keys that are added because of an initial list, a resync or an update without a new
-// version; see InformerSource.Prioritized. These keys wait for keys with a new event, but do not starve. It corresponds
+// version. These keys wait for keys with a new event, but do not starve. It corresponds
 // to handler.LowPriority of controller-runtime.
 const LowPriority = -100
 
@@ -28,11 +28,6 @@ type Options struct {
 	// of the keys, or else DefaultWorkers, or else 1. The first source that is watched before Run and knows the kind
 	// decides it; sources made by For and Owns know it.
 	Workers int
-
-	// When holds predicates that every change of an informer must pass, before the predicates of its source. The method
-	// Regardless exempts a source. Events of channels and functions are not affected. The predicates get objects of any
-	// type: see predicate.OfType.
-	When []func(api.Change[api.Object]) bool
 
 	// Queue has the options of the queue: Backoff and Bucket decide when a failed key is tried again, and MaxCauses is
 	// the number of causes that a reconcile keeps; see Causes. Queue.Name is the name of the controller; New replaces
@@ -78,9 +73,6 @@ type Tuning struct {
 	// BenchmarkReconcileOverHTTP).
 	History int
 }
-
-// anyPredicate is a predicate on objects of any type.
-type anyPredicate = func(api.Change[api.Object]) bool
 
 // withDefaults fills in the defaults, except those of the queue.
 func (o Options) withDefaults(name string) Options {

@@ -32,20 +32,11 @@ type Owned interface {
 // Keyed gives the source keys of another type. The source is synced only when the owners' cache is synced too. It
 // corresponds to EnqueueRequestForOwner with OnlyControllerOwner of controller-runtime, which does not compare UIDs.
 func Owns[O api.Object, T Owned](owners Informer[O], owned Informer[T]) InformerSource[T, api.Key] {
-	return owns(owners, owned, false)
-}
-
-// OwnsAny does the same as Owns for every owner that an object names, not only its controller.
-func OwnsAny[O api.Object, T Owned](owners Informer[O], owned Informer[T]) InformerSource[T, api.Key] {
-	return owns(owners, owned, true)
-}
-
-func owns[O api.Object, T Owned](owners Informer[O], owned Informer[T], every bool) InformerSource[T, api.Key] {
 	mustHave(owners, "Owns")
 	mustHave(owned, "Owns")
 	r := owners.Resource()
 	m := ownerMatcher{
-		kind: schema.GroupKind{Group: r.Group, Kind: r.Kind}, namespaced: r.Namespaced, every: every,
+		kind: schema.GroupKind{Group: r.Group, Kind: r.Kind}, namespaced: r.Namespaced,
 		uid: func(key api.Key) types.UID {
 			if owner, found := owners.Cache().Get(key); found {
 				return owner.GetUID()
@@ -72,7 +63,6 @@ func owns[O api.Object, T Owned](owners Informer[O], owned Informer[T], every bo
 type ownerMatcher struct {
 	kind       schema.GroupKind
 	namespaced bool
-	every      bool // every owner, not only the controller
 	// uid returns the UID of a live owner, or "" if the cache has no owner or no UID.
 	uid func(api.Key) types.UID
 }
@@ -105,8 +95,7 @@ func (m *ownerMatcher) left(dst []api.Key, before, after Owned) []api.Key {
 
 // match returns the key of the owner that a reference names, if the owner has the right kind.
 func (m *ownerMatcher) match(object api.Object, ref *metav1.OwnerReference) (key api.Key, ok bool) {
-	controls := ref.Controller != nil && *ref.Controller
-	if ref.Kind != m.kind.Kind || !controls && !m.every {
+	if ref.Kind != m.kind.Kind || ref.Controller == nil || !*ref.Controller {
 		return key, false
 	}
 	if gv, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || gv.Group != m.kind.Group {

@@ -14,8 +14,8 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Source adds keys to a controller. For, Owns and Map make sources from informers; Channel and SourceFunc make them
-// from a channel and a function. Users may implement others. It corresponds to TypedSource and TypedSyncingSource of
+// Source adds keys to a controller. For, Owns and Map make sources from informers; SourceFunc makes one from a
+// function. Users may implement others. It corresponds to TypedSource and TypedSyncingSource of
 // controller-runtime, which return while their goroutines go on.
 type Source[K comparable] interface {
 	// String returns the name of the source in errors and logs.

@@ -71,7 +71,6 @@ func (s Spec[K]) problems() (all []error) {
 		{o.DefaultWorkers < 0, fmt.Sprintf("DefaultWorkers is %d; it must not be negative", o.DefaultWorkers)},
 		{o.MaxRetries < 0, fmt.Sprintf("MaxRetries is %d; it must not be negative", o.MaxRetries)},
 		{o.ReconcileTimeout < 0, fmt.Sprintf("ReconcileTimeout is %v; it must not be negative", o.ReconcileTimeout)},
-		{slices.ContainsFunc(o.When, func(p anyPredicate) bool { return p == nil }), "a predicate in When is nil"},
 		{slices.ContainsFunc(s.Limiters, func(l workqueue.RateLimiter[K]) bool { return l == nil }), "a limiter is nil"},
 	} {
 		if check.wrong {

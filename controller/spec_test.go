@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -26,10 +25,7 @@ func TestBuildReturnsAllErrors(t *testing.T) {
 		"reconciler": {func(s *spec) { s.Reconciler = nil }, []string{"controller: test: Reconciler is nil"}},
 		"sources":    {func(s *spec) { s.Sources = nil }, []string{"controller: test: there is no source: Sources is empty"}},
 		"source":     {func(s *spec) { s.Sources = append(s.Sources, nil) }, []string{"controller: test: source 1 is nil"}},
-		"predicate": {func(s *spec) { s.Options.When = []func(api.Change[api.Object]) bool{nil} }, []string{
-			"controller: test: a predicate in When is nil",
-		}},
-		"limiter": {func(s *spec) { s.Limiters = []workqueue.RateLimiter[string]{nil} }, []string{"controller: test: a limiter is nil"}},
+		"limiter":    {func(s *spec) { s.Limiters = []workqueue.RateLimiter[string]{nil} }, []string{"controller: test: a limiter is nil"}},
 		"limiters": {func(s *spec) {
 			s.Limiters = []workqueue.RateLimiter[string]{workqueue.FastSlow[string](1, 2, 3)}
 			s.Options.Queue.Backoff.Base = time.Second

@@ -34,10 +34,10 @@ func (a *attempt[K]) times() Times {
 	return t
 }
 
-// isEvent reports whether a cause is a change of an object that a watch or a channel delivered.
+// isEvent reports whether a cause is a change of an object that a watch delivered.
 func isEvent(event string) bool {
 	switch event {
-	case eventAdd, eventUpdate, eventDelete, eventEvent:
+	case eventAdd, eventUpdate, eventDelete:
 		return true
 	}
 	return false

@@ -67,7 +67,7 @@ func TestReceivedIsTheTimeOfTheOldestEvent(t *testing.T) {
 		} {
 			ctl.Add("a", workqueue.Item{Cause: cause})
 		}
-		ctl.Add("b", workqueue.Item{Cause: workqueue.Cause{Event: "event", At: began.Add(-time.Second)}})
+		ctl.Add("b", workqueue.Item{Cause: workqueue.Cause{Event: "update", At: began.Add(-time.Second)}})
 		start(t, ctl.Run)
 		synctest.Wait()
 		require.Equal(t, []controller.Times{

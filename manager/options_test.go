@@ -13,7 +13,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -41,7 +40,6 @@ func TestAdminShowsOptions(t *testing.T) {
 	})
 	shared := controller.Options{
 		Tuning: controller.Tuning{KindWorkers: map[schema.GroupKind]int{{Kind: "ConfigMap"}: 3}}, MaxRetries: 4,
-		When: []predicate.Predicate[api.Object]{predicate.Deleted[api.Object]},
 	}
 	for _, name := range []string{"mill", "alone"} {
 		require.NoError(t, m.Add(controller.New(name, doNothing, shared)))
@@ -55,7 +53,6 @@ func TestAdminShowsOptions(t *testing.T) {
 	require.Contains(t, text, `"GracePeriod": "-1ns"`)
 	require.Contains(t, text, `"Elector": true`)
 	require.Contains(t, text, `"ConfigMap": 3`)
-	require.Contains(t, text, `"When": 1`)
 	require.Contains(t, text, `"Max": "16m40s"`)
 	require.Regexp(t, `(?s)"alone": \{.*"MaxRetries": 5.*"mill": \{.*"MaxRetries": 4`, text)
 	require.Contains(t, text, `"QPS": "+Inf"`)

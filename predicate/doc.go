@@ -3,22 +3,20 @@
 //
 // A predicate is a function of a change; there is no interface to implement. Pass the predicates without parameters by
 // name; Go infers their type from the source. Object, Either and Changed take their type from their function.
-// LabelSelector and Funcs need an explicit type. OfType makes a predicate for objects of any type, as
-// controller.Options.When needs it. A source combines predicates: When is their conjunction, WhenAny their disjunction,
-// and Unless their negation.
+// LabelSelector and Funcs need an explicit type. A source combines predicates: When is their conjunction, WhenAny their
+// disjunction, and Unless their negation.
 //
 // # Example
 //
 //	controller.For(replicaSets).When(predicate.GenerationChanged).Unless(predicate.Object(isPaused))
 //
-// See Example, ExamplePredicate, ExampleLabelSelector and ExampleOfType.
+// See Example, ExamplePredicate and ExampleLabelSelector.
 //
 // # Promises
 //
 //  1. Predicates that compare two states pass every change that is not an update.
 //  2. A predicate that is passed by name fits every source whose type has the required method.
 //  3. Funcs calls the function for the kind of event; a nil function passes.
-//  4. OfType calls its predicate for objects of its type and passes all others.
 //
 // # Concurrency
 //
@@ -29,7 +27,7 @@
 //
 // client-go has no predicates. In controller-runtime a predicate is an interface with four methods, in a typed and an
 // untyped version; here it is one function, and Funcs has one function for each kind of event. There is no generic
-// event, because a channel source has predicates of its own type. Either and LabelSelectorEither also check the old
-// state, so that the reconciler learns of an object that leaves a selection. A source recovers a panic in a predicate;
-// the predicate then counts as passing.
+// event, because only the changes of informers pass predicates. Either also checks the old state, so that the
+// reconciler learns of an object that leaves a selection. A source recovers a panic in a predicate; the predicate then
+// counts as passing.
 package predicate

@@ -41,22 +41,15 @@ func ExampleLabelSelector() {
 	left := api.Change[*pod]{Type: api.Updated, Old: object(labelled("web")), Object: object(labelled("db"))}
 	web := labels.SelectorFromSet(labels.Set{"app": "web"})
 	fmt.Println("LabelSelector:", predicate.LabelSelector[*pod](web)(left))
-	fmt.Println("LabelSelectorEither:", predicate.LabelSelectorEither[*pod](web)(left))
+	matches := func(p *pod) bool { return web.Matches(labels.Set(p.Labels)) }
+	fmt.Println("Either:", predicate.Either(matches)(left))
 	// Output:
 	// LabelSelector: false
-	// LabelSelectorEither: true
+	// Either: true
 }
 
 func labelled(app string) func(*pod) {
 	return func(p *pod) { p.Labels = map[string]string{"app": app} }
-}
-
-// Predicates of a whole controller apply to its sources of every type.
-func ExampleOfType() {
-	o := controller.Options{When: []predicate.Predicate[api.Object]{predicate.OfType(predicate.GenerationChanged[*pod])}}
-	same := api.Change[api.Object]{Type: api.Updated, Old: object(nil), Object: object(nil)}
-	fmt.Println(o.When[0](same))
-	// Output: false
 }
 
 // nowhere is never listed.

@@ -78,23 +78,6 @@ func Either[T any](f func(T) bool) Predicate[T] {
 	}
 }
 
-// OfType returns a predicate on objects of any type. It calls p for objects of type T, which may be an interface, and
-// passes all others. Use it for the predicates of a whole controller: see controller.Options. controller-runtime has
-// nothing like it.
-func OfType[T any](p Predicate[T]) Predicate[api.Object] {
-	return func(n api.Change[api.Object]) bool {
-		object, ok := n.Object.(T)
-		if !ok {
-			return true
-		}
-		old, _ := n.Old.(T) // nil except in an update
-		return p(api.Change[T]{
-			Type: n.Type, Object: object, Old: old,
-			FinalStateUnknown: n.FinalStateUnknown, InitialList: n.InitialList, Resync: n.Resync, At: n.At,
-		})
-	}
-}
-
 // Funcs has one function for each kind of event; a nil function passes everything. Its method Pass is the predicate:
 //
 //	controller.For(pods).When(predicate.Funcs[*Pod]{Update: hasMoved}.Pass)
@@ -126,18 +109,8 @@ func (f Funcs[T]) Pass(n api.Change[T]) bool {
 // type: predicate.LabelSelector[*Pod](s). A selector of an informer also saves memory and traffic. It corresponds to
 // LabelSelectorPredicate of controller-runtime.
 func LabelSelector[T interface{ GetLabels() map[string]string }](s labels.Selector) Predicate[T] {
-	return Object(selected[T](s))
-}
-
-// LabelSelectorEither is like LabelSelector, but passes objects that match in their new or their old state.
-// controller-runtime has nothing like it.
-func LabelSelectorEither[T interface{ GetLabels() map[string]string }](s labels.Selector) Predicate[T] {
-	return Either(selected[T](s))
-}
-
-func selected[T interface{ GetLabels() map[string]string }](s labels.Selector) func(T) bool {
 	if s == nil {
 		panic("predicate: the label selector is nil; labels.Everything() selects all objects")
 	}
-	return func(object T) bool { return s.Matches(labels.Set(object.GetLabels())) }
+	return Object(func(object T) bool { return s.Matches(labels.Set(object.GetLabels())) })
 }

@@ -2,7 +2,6 @@ package predicate_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,10 +43,10 @@ func TestPredicates(t *testing.T) {
 		"GenerationChanged": predicate.GenerationChanged[*pod], "ResourceVersionChanged": predicate.ResourceVersionChanged[*pod],
 		"LabelsChanged": predicate.LabelsChanged[*pod], "AnnotationsChanged": predicate.AnnotationsChanged[*pod],
 		"Changed": node, "Object": predicate.Object(onN1), "Either": predicate.Either(onN1),
-		"LabelSelector": predicate.LabelSelector[*pod](web), "LabelSelectorEither": predicate.LabelSelectorEither[*pod](web),
+		"LabelSelector": predicate.LabelSelector[*pod](web),
 	}
 	compare := []string{"GenerationChanged", "ResourceVersionChanged", "LabelsChanged", "AnnotationsChanged", "Changed"}
-	select1 := []string{"Object", "Either", "LabelSelector", "LabelSelectorEither"}
+	select1 := []string{"Object", "Either", "LabelSelector"}
 	with := func(lists ...[]string) (all []string) {
 		for _, list := range lists {
 			all = append(all, list...)
@@ -78,16 +77,16 @@ func TestPredicates(t *testing.T) {
 		"new label":      {update(func(p *pod) { p.Labels["b"] = "" }), with(select1, []string{"Updated", "LabelsChanged"})},
 		"label gone": {
 			update(func(p *pod) { delete(p.Labels, "app") }),
-			[]string{"Updated", "LabelsChanged", "LabelSelectorEither", "Object", "Either"},
+			[]string{"Updated", "LabelsChanged", "Object", "Either"},
 		},
 		"other label": {
 			update(func(p *pod) { p.Labels["app"] = "db" }),
-			[]string{"Updated", "LabelsChanged", "LabelSelectorEither", "Object", "Either"},
+			[]string{"Updated", "LabelsChanged", "Object", "Either"},
 		},
 		"new annotation": {update(func(p *pod) { p.Annotations["a"] = "2" }), with(select1, []string{"Updated", "AnnotationsChanged"})},
 		"field changed": {
 			update(func(p *pod) { p.Node = "n2" }),
-			[]string{"Updated", "Changed", "Either", "LabelSelector", "LabelSelectorEither"},
+			[]string{"Updated", "Changed", "Either", "LabelSelector"},
 		},
 		"nil to empty": {
 			notification{
@@ -138,30 +137,4 @@ func TestFuncs(t *testing.T) {
 	for _, n := range events {
 		require.True(t, yes.Pass(n))
 	}
-}
-
-type node struct{ metav1.ObjectMeta }
-
-func TestOfType(t *testing.T) {
-	at := time.Now()
-	original := notification{Type: api.Updated, Old: object(nil), Object: object(nil), Resync: true, At: at, InitialList: true, FinalStateUnknown: true}
-	wide := api.Change[api.Object]{
-		Type: original.Type, Old: original.Old, Object: original.Object, Resync: true, At: at, InitialList: true, FinalStateUnknown: true,
-	}
-	for _, answer := range []bool{true, false} {
-		var asked notification
-		p := predicate.OfType(func(n notification) bool {
-			asked = n
-			return answer
-		})
-		require.Equal(t, answer, p(wide))
-		require.Equal(t, original, asked, "the notification is complete")
-	}
-	never := predicate.OfType(func(notification) bool { return false })
-	require.True(t, never(api.Change[api.Object]{Type: api.Updated, Old: &node{}, Object: &node{}}), "another type")
-	require.False(t, never(api.Change[api.Object]{Type: api.Deleted, Object: object(nil)}), "without an old state")
-
-	generation := predicate.OfType(predicate.GenerationChanged[interface{ GetGeneration() int64 }])
-	require.False(t, generation(wide), "the type may be an interface")
-	require.True(t, generation(api.Change[api.Object]{Type: api.Added, Object: object(nil)}))
 }
