@@ -1,8 +1,8 @@
 // Package cache stores the objects of one collection. Readers see whole versions of it, never wait for the writer, and
-// never make the writer wait. An informer applies each batch of changes here, in one transaction; handlers, reconcilers
-// and listers read.
+// never make the writer wait. An informer applies each batch of changes here, in one transaction; handlers and
+// reconcilers read.
 //
-//	DeltaFIFO ──batch──▶ Txn ──Commit──▶ Snapshot ◀── Reader, Index, Lister
+//	DeltaFIFO ──batch──▶ Txn ──Commit──▶ Snapshot ◀── Reader, Index
 //
 // # Example
 //
@@ -13,7 +13,7 @@
 //	txn.Commit("100") // readers see all changes of the transaction, or none
 //	pods := byNamespace.ByIndex("default")
 //
-// See ExampleIndexer, ExampleAddIndex, ExampleLister and ExampleMutationDetector.
+// See ExampleIndexer, ExampleAddIndex and ExampleMutationDetector.
 //
 // # Promises
 //

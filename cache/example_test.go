@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
@@ -63,29 +62,6 @@ func ExampleAddIndex() {
 	// [default/db-1 default/web-1]
 	// 0
 	// default/web-2 true
-}
-
-func ExampleLister() {
-	ix := cache.New[*corev1.Pod]()
-	byNamespace := cache.AddIndex(ix, cache.ByNamespace[*corev1.Pod])
-	txn := ix.Begin()
-	txn.Set(examplePod("default", "web-1", "node-1", "web"))
-	txn.Set(examplePod("default", "db-1", "node-1", "db"))
-	txn.Set(examplePod("other", "web-1", "node-1", "web"))
-	txn.Commit("100")
-
-	pods := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	lister := cache.NewLister(ix, pods, cache.ListerOptions[*corev1.Pod]{ByNamespace: byNamespace})
-	for _, pod := range lister.Namespace("default").List(labels.SelectorFromSet(labels.Set{"app": "web"})) {
-		fmt.Println(pod.Name)
-	}
-	fmt.Println(len(lister.List(labels.Everything())))
-	_, err := lister.Namespace("default").Get("gone")
-	fmt.Println(err)
-	// Output:
-	// web-1
-	// 3
-	// pods "gone" not found
 }
 
 func ExampleMutationDetector() {

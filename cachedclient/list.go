@@ -126,7 +126,7 @@ func (p *Partial[T]) List(ctx context.Context, o ListOptions, where ...Selection
 // waitListable blocks until the cache has its first list. It fails if the cache cannot evaluate the options.
 func (v *cacheView[T]) waitListable(ctx context.Context, o ListOptions) error {
 	var none T
-	if _, labeled := any(none).(cache.Labeled); !labeled && o.Labels != nil && !o.Labels.Empty() {
+	if _, ok := any(none).(labeled); !ok && o.Labels != nil && !o.Labels.Empty() {
 		return fmt.Errorf("cachedclient: ListOptions.Labels needs objects with labels, and a %T has none", none)
 	}
 	for _, namespace := range o.Namespaces {
@@ -191,7 +191,7 @@ func matches[T api.Object](o ListOptions, where []Selection[T], object T) bool {
 			return false
 		}
 	}
-	if labeled, ok := any(object).(cache.Labeled); ok && o.Labels != nil && !o.Labels.Matches(labels.Set(labeled.GetLabels())) {
+	if l, ok := any(object).(labeled); ok && o.Labels != nil && !o.Labels.Matches(labels.Set(l.GetLabels())) {
 		return false
 	}
 	return !slices.ContainsFunc(where, func(s Selection[T]) bool { return !s.matches(object) })

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -21,6 +20,9 @@ type scope[T api.Object] struct {
 	selects   func(T) bool // nil unless the source has objects of a shard only
 	whole     bool         // T declares all fields that the objects may have
 }
+
+// labeled is an object with labels.
+type labeled interface{ GetLabels() map[string]string }
 
 // scopeOf returns the scope of an informer.
 func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
@@ -59,7 +61,7 @@ func (s scope[T]) includes(object T) bool {
 	if !s.includesNamespace(object.GetNamespace()) || s.selects != nil && !s.selects(object) {
 		return false
 	}
-	if labeled, ok := any(object).(cache.Labeled); ok && !s.labels.Matches(labels.Set(labeled.GetLabels())) {
+	if l, ok := any(object).(labeled); ok && !s.labels.Matches(labels.Set(l.GetLabels())) {
 		return false
 	}
 	return s.fields.Empty() || s.matchesFields(object)

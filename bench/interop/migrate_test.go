@@ -99,10 +99,10 @@ var (
 	client *apiclient.Client
 	podsResource, replicaSetsResource api.Resource
 	pods *apiclient.TypedClient[*corev1.Pod]
-	podCache leatcache.Reader[*corev1.Pod]
 	podInformerOfLeat *informer.Informer[*corev1.Pod]
 	leatReconciler leatcontroller.Reconciler[api.Key]
 	request reconcile.Request
+	cachedPods *cachedclient.Partial[*corev1.Pod]
 	sets *cachedclient.Typed[*appsv1.ReplicaSet]
 	sync func(context.Context, string) error
 	work func(context.Context)
@@ -120,7 +120,7 @@ var packages = map[string]string{
 	"context": "context", "time": "time", "os": "os", "json": "encoding/json",
 	"api": leat("api"), "apiclient": leat("apiclient"), "informer": leat("informer"), "packed": leat("packed"), "program": leat("program"),
 	"manager": leat("manager"), "owner": leat("owner"), "status": leat("status"), "cachedclient": leat("cachedclient"),
-	"leatcache": leat("cache"), "leatcontroller": leat("controller"), "leatelection": leat("leaderelection"),
+	"leatcontroller": leat("controller"), "leatelection": leat("leaderelection"),
 	"runtimecache": leat("adapter/controllerruntime"), "runtimeclient": "sigs.k8s.io/controller-runtime/pkg/client",
 	"clientgo": leat("adapter/clientgo"), "restconfig": leat("adapter/clientgo/restconfig"), "leatqueue": leat("adapter/clientgo/queue"),
 	"appsv1": "k8s.io/api/apps/v1", "corev1": "k8s.io/api/core/v1",
