@@ -21,8 +21,8 @@ type Train = func(samples [][]byte) (encode func(dst, src []byte) []byte, decode
 // for objects of the same collection: a compression with a dictionary of its own. Package zstd of the module
 // github.com/leatproject/leat/packed/zstd has one.
 //
-// The first objects of the first list are the samples. When newer objects compress much worse than the samples did,
-// train is called again with newer samples. Objects that are cached keep their encoding.
+// The first objects of the first list are the samples. Later objects use the same encoding. If they resemble the
+// samples less, they compress less; a new informer trains with the objects of its own time.
 //
 // Objects of a list are encoded at once. Objects that have changed stay plain up to a total of 4 MiB. Beyond that,
 // those whose last change is the oldest are encoded. So an object that changes often, such as a pod that starts, is
@@ -59,39 +59,32 @@ const (
 	enoughSamples = 512
 	// fewestSamples is the number of objects that suffices at the end of the first list.
 	fewestSamples = 32
-	// keptSamples is the number of objects that are kept plain for the next training.
-	keptSamples = 128
-	// worse is the factor by which new objects compress worse than the samples before the encoder trains again.
-	worse = 1.3
-	// window is the number of objects between two decisions whether to train again.
-	window = 1024
 )
 
 // encoder encodes objects as they arrive. It belongs to the goroutine of the reflector.
 type encoder struct {
 	train  Train
-	coding *codec.Coding // nil before the first training
+	coding *codec.Coding // nil before the training
 
 	waiting []*codec.Packed // objects of the first list that no one else has yet
-	holding bool            // new objects wait for the first training
+	holding bool            // new objects wait for the training
 
 	watching bool // new objects are those of single events, and not of a list
 	fresh    fresh
 	limit    int // of the size of fresh
 	buffer   []byte
 
-	samples      [][]byte // plain bytes for the next training
-	plain, coded int      // bytes of the objects since the last decision
-	objects      int      // their number
-	ratio        float64  // of coded to plain bytes, right after the training; 0 before the first decision
+	samples [][]byte // plain bytes for the training
 }
 
 // add encodes a new object, or keeps it plain until the encoder is trained.
 func (e *encoder) add(p *codec.Packed, plain []byte) {
 	if e.coding == nil {
-		e.sample(plain)
+		if len(e.samples) < enoughSamples {
+			e.samples = append(e.samples, bytes.Clone(plain))
+		}
 		if !e.holding {
-			e.retrain(enoughSamples)
+			e.learn(enoughSamples)
 		}
 	}
 	switch {
@@ -107,51 +100,21 @@ func (e *encoder) add(p *codec.Packed, plain []byte) {
 			oldest := e.fresh.takeOldest()
 			data, _ := oldest.Data()
 			e.buffer = append(e.buffer[:0], data...)
-			e.encode(oldest, e.buffer)
+			e.coding.Encode(oldest, e.buffer)
 		}
 	default:
 		e.fresh.remove(api.KeyOf(p))
-		e.encode(p, plain)
+		e.coding.Encode(p, plain)
 	}
 }
 
-// sample keeps plain bytes for the next training: the first objects before the first training, and later objects that
-// are spread over the last window.
-func (e *encoder) sample(plain []byte) {
-	const every = window / keptSamples
-	switch {
-	case e.coding == nil && len(e.samples) < enoughSamples, e.coding != nil && len(e.samples) < keptSamples:
-		e.samples = append(e.samples, bytes.Clone(plain))
-	case e.coding != nil && e.objects%every == 0:
-		at := e.objects / every % keptSamples
-		e.samples[at] = append(e.samples[at][:0], plain...)
-	}
-}
-
-func (e *encoder) encode(p *codec.Packed, plain []byte) {
-	e.sample(plain)
-	e.coding.Encode(p, plain)
-	e.plain, e.coded, e.objects = e.plain+len(plain), e.coded+p.Len(), e.objects+1
-	if e.objects < window {
-		return
-	}
-	ratio := float64(e.coded) / float64(e.plain)
-	e.plain, e.coded, e.objects = 0, 0, 0
-	switch {
-	case e.ratio == 0:
-		e.ratio = ratio
-	case ratio > worse*e.ratio:
-		e.retrain(fewestSamples)
-	}
-}
-
-// retrain trains with the samples if there are enough.
-func (e *encoder) retrain(enough int) {
+// learn trains with the samples if there are enough.
+func (e *encoder) learn(enough int) {
 	if len(e.samples) < enough {
 		return
 	}
 	samples := e.samples
-	e.samples, e.ratio = nil, 0
+	e.samples = nil
 	if encode, decode, err := e.train(samples); err == nil {
 		e.coding = codec.NewCoding(encode, decode)
 	}
@@ -159,11 +122,11 @@ func (e *encoder) retrain(enough int) {
 
 // release trains and encodes the waiting objects. They stay plain if they are too few.
 func (e *encoder) release(enough int) {
-	e.retrain(enough)
+	e.learn(enough)
 	if e.coding != nil {
 		for _, p := range e.waiting {
 			plain, _ := p.Data()
-			e.encode(p, []byte(plain))
+			e.coding.Encode(p, []byte(plain))
 		}
 	}
 	e.waiting = nil

@@ -24,7 +24,7 @@
 //  2. The caller owns each object that a read returns. Handlers and index functions share theirs.
 //  3. Every cached object can be decoded: an object that cannot is reported when it arrives, as undecodable.
 //  4. A handler with IdentityOnly, such as a controller's For without predicates, makes no object be decoded.
-//  5. A coding is trained with the first objects of the first list, and again if newer objects compress much worse.
+//  5. A coding is trained once, with the first objects of the first list.
 //  6. Objects that have changed stay plain up to a total of 4 MiB. Those that changed last are the last to be encoded.
 //
 // # Concurrency

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -171,39 +170,6 @@ func TestTrainsOnTheFirstList(t *testing.T) {
 			require.Len(t, i.Snapshot().List(), tc.objects)
 		})
 	}
-}
-
-// TestTrainsAgainWhenItStopsPaying changes all objects to something that the samples did not have.
-func TestTrainsAgainWhenItStopsPaying(t *testing.T) {
-	c := &counting{}
-	with(t, 1100, informer.Options[*corev1.Pod]{Hold: packed.CodedAfter[*corev1.Pod](16<<10, c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
-		require.Equal(t, 1, c.trainings)
-		update := func(image func(n int) string) {
-			for n := range 1100 {
-				_, err := server.Update(pods, named(fmt.Sprintf("pod-%04d", n), image(n)))
-				require.NoError(t, err)
-				if n%100 == 99 {
-					synctest.Wait()
-				}
-			}
-		}
-		update(func(int) string { return "registry.example.com/image:v1 " })
-		require.Equal(t, 1, c.trainings, "similar objects")
-		random := rand.New(rand.NewPCG(1, 1))
-		for range 2 {
-			// Only a dictionary that has the text can compress it.
-			text := make([]byte, 600)
-			for i := range text {
-				text[i] = byte('!' + random.IntN(90))
-			}
-			update(func(int) string { return string(text) })
-			for _, p := range i.Snapshot().List() {
-				require.Equal(t, string(text), p.Spec.Containers[0].Image)
-			}
-		}
-		require.Greater(t, c.trainings, 1)
-		require.Less(t, c.trainings, 6)
-	})
 }
 
 // TestChangedObjectsAreEncodedLater changes one object again and again, and then more objects than may stay plain.
