@@ -67,17 +67,16 @@ bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about hal
 
 bench-quick: ## the core of that in a few minutes; fails when a target that any machine can check is missed
 	$(GO) -C bench run ./cmd/bench -quick
-	$(GO) run ./internal/benchcompare -optional -allocs -base '$(or $(BASE),HEAD^)' -rounds 6 -time 100x \
-		-bench '$(QUICKBENCH)' ./codec ./deltafifo ./apiclient
+	OPTIONAL=1 TIME=100x BENCH='$(QUICKBENCH)' FILTER='.unit:(B/op OR allocs/op)' \
+		tools/benchcompare.sh '$(or $(BASE),HEAD^)' ./codec ./deltafifo ./apiclient
 
 # What bench-compare compares with, and of which packages. bench-quick prints allocations only, and those of these
 # benchmarks. Without BASE it compares with the commit before.
 BASE ?=
 BENCHPACKAGES ?= ./api ./apiclient ./cachedclient ./codec ./deltafifo ./informer ./reflector ./workqueue
-BENCHFLAGS ?=
-QUICKBENCH = ^Benchmark(List|Events|SingleEvents|PutPop|Lookup)$$$$
+QUICKBENCH = ^Benchmark(List|Events|SingleEvents|PutPop|Lookup)$$
 bench-compare: ## this tree and an older commit by turns (make bench-compare BASE=HEAD~3 BENCHPACKAGES=./codec)
-	$(GO) run ./internal/benchcompare -base '$(BASE)' $(BENCHFLAGS) $(BENCHPACKAGES)
+	tools/benchcompare.sh '$(BASE)' $(BENCHPACKAGES)
 
 test-bench: ## the tests of the bench itself, and of where leat meets client-go
 	$(GO) test -C bench -p 1 ./...

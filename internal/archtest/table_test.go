@@ -74,7 +74,7 @@ var table = []layer{
 	{"testserver/faultplan", "testserver testserver/faults"},
 	{"testkit", "api apiclient testserver testserver/faults"},
 	{"testkit/simulation", everything},
-	{"docs internal/archtest internal/benchcompare internal/mutate", ""},
+	{"docs internal/archtest internal/mutate", ""},
 	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
 	{"internal/trace", "api cache deltafifo informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
