@@ -174,7 +174,10 @@ for found in $$($(GO) list -f '{{.ImportPath}}={{.Dir}}' $(FUZZPACKAGES)); do \
 done
 endef
 
-# Address space is limited because a mutant may allocate without end. MUTATEFLAGS=-help lists the flags.
-PACKAGES = ./deltafifo ./leaderelection ./workqueue ./cachedclient ./informer ./reflector
-mutate: ## small changes to the code that no test notices (make mutate PACKAGES=./deltafifo MUTATEFLAGS='-sample 50 -seed 2')
-	@ulimit -v 12000000; nice $(GO) run ./internal/mutate $(MUTATEFLAGS) $(PACKAGES)
+# gremlins compiles the package again for each mutant. Its dependencies are not in tools/go.mod, because only this target
+# needs them. --dry-run lists the mutants; docs of its flags: gremlins unleash --help.
+GREMLINS = github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+PACKAGE ?= ./deltafifo
+MUTATEFLAGS ?= --timeout-coefficient 20
+mutate: ## small changes to the code that no test notices (make mutate PACKAGE=./deltafifo); some seconds each
+	nice $(GO) run $(GREMLINS) unleash $(MUTATEFLAGS) $(PACKAGE)

@@ -74,7 +74,7 @@ var table = []layer{
 	{"testserver/faultplan", "testserver testserver/faults"},
 	{"testkit", "api apiclient testserver testserver/faults"},
 	{"testkit/simulation", everything},
-	{"docs internal/archtest internal/mutate", ""},
+	{"docs internal/archtest", ""},
 	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
 	{"internal/trace", "api cache deltafifo informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
@@ -102,7 +102,7 @@ var confined = []layer{
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
 	{"gopkg.in/evanphx/json-patch", "testserver"},
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
-	{"embed", "docs testserver metrics manager livepage internal/mutate cmd/* examples/*"},
+	{"embed", "docs testserver metrics manager livepage cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
 	{"go.uber.org/zap", "apiclient apiclient/* reflector informer scopes clusters controller cachedclient leaderelection recorder shard shard/* manager metrics program webhook webhook/* accessreview zapslog warmstart consistency recording testserver testkit cmd/* examples/* internal/soak"},
 }
