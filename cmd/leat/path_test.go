@@ -32,30 +32,28 @@ func TestPath(t *testing.T) {
 		"status.phase":           {"Running"},
 		"['status']['phase']":    {"Running"},
 		`{["status"].phase}`:     {"Running"},
-		".status.none":           nil,
-		".status.phase.deeper":   nil,
-		".status[0]":             nil,
-		".spec.nothing":          nil,
+		".status.none":           {},
+		".status.phase.deeper":   {},
+		".status[0]":             {},
+		".spec.nothing":          {},
 		".spec.replicas":         {int64(3)},
 		".spec.ports[1]":         {int64(443)},
-		".spec.ports[2]":         nil,
-		".spec.ports[3]":         nil,
+		".spec.ports[2]":         {},
+		".spec.ports[3]":         {},
 		".spec.ports[-2]":        {int64(443)},
-		".spec.ports[-4]":        nil,
+		".spec.ports[-4]":        {},
 		".spec.ports[*]":         {int64(80), int64(443)},
 		".spec.ports[?(@==443)]": {int64(443)},
 		".spec.containers[*].image": {
 			"i", "j",
 		},
 		".spec.containers[0].*":                              {"c", "i"},
-		`.metadata.labels.app\.kubernetes\.io/name`:          {"web"},
 		".metadata.labels['app.kubernetes.io/name']":         {"web"},
 		`.status.conditions[?(@.type=="Ready")].status`:      {"True"},
-		`.status.conditions[?(@.type == 'Ready')].weight`:    {int64(7)},
 		`.status.conditions[?(@['type']=="Ready" )].weight`:  {int64(7)},
 		`.status.conditions[?(@.weight==7)].type`:            {"Ready"},
 		`.status.conditions[?(@.type=='it\'s (so)')].status`: {"False"},
-		`.status.conditions[?(@.type=="None")].status`:       nil,
+		`.status.conditions[?(@.type=="None")].status`:       {},
 		`.spec.containers[?(@.stdin==true)].name`:            {"d"},
 	} {
 		p, err := parsePath(text)
@@ -72,53 +70,19 @@ func TestPath(t *testing.T) {
 }
 
 func TestParsePathErrors(t *testing.T) {
+	const hint = " (RFC 9535; a name with dots or dashes is in brackets: ['a.b'])"
 	for text, want := range map[string]string{
-		"":                           `path "" at byte 0: the path is empty`,
-		"{}":                         `path "{}" at byte 1: the path is empty`,
-		"$":                          `path "$" at byte 1: the path is empty`,
-		"{.a":                        `path "{.a" at byte 3: the closing brace is missing`,
-		".":                          `path "." at byte 1: a name is missing`,
-		".a.":                        `path ".a." at byte 3: a name is missing`,
-		"$a":                         `path "$a" at byte 1: a dot or a bracket is missing`,
-		"a b":                        `path "a b" at byte 1: a dot or a bracket is missing`,
-		"..a":                        `path "..a" at byte 2: descent to any depth is not supported`,
-		".a[":                        `path ".a[" at byte 3: an index, a name in quotes, * or a filter is missing`,
-		".a[x]":                      `path ".a[x]" at byte 3: an index, a name in quotes, * or a filter is missing`,
-		".a[1":                       `path ".a[1" at byte 3: an index, a name in quotes, * or a filter is missing`,
-		".a[1:2]":                    `path ".a[1:2]" at byte 3: an index, a name in quotes, * or a filter is missing`,
-		".a[*":                       `path ".a[*" at byte 4: "]" is missing`,
-		".a['b]":                     `path ".a['b]" at byte 3: the closing quote is missing`,
-		".a['b'":                     `path ".a['b'" at byte 6: "]" is missing`,
-		".a[?(b==1)]":                `path ".a[?(b==1)]" at byte 5: "@" is missing`,
-		".a[?(@.b)]":                 `path ".a[?(@.b)]" at byte 8: a filter needs ==: "==" is missing`,
-		".a[?(@.b!=1)]":              `path ".a[?(@.b!=1)]" at byte 9: a filter needs ==: "==" is missing`,
-		".a[?(@.b==x)]":              `path ".a[?(@.b==x)]" at byte 10: a value to compare with is missing: a text in quotes, a number, true or false`,
-		".a[?(@.b==1]":               `path ".a[?(@.b==1]" at byte 10: a value to compare with is missing: a text in quotes, a number, true or false`,
-		".a[?(@.b=='1'":              `path ".a[?(@.b=='1'" at byte 13: ")]" is missing`,
-		"{range .items[*]}{.a}{end}": `path "{range .items[*]}{.a}{end}" at byte 6: a dot or a bracket is missing`,
+		"":             `path "$": the path is empty` + hint,
+		"{}":           `path "$": the path is empty` + hint,
+		"$":            `path "$": the path is empty` + hint,
+		"{.a":          `path "{.a": the closing brace is missing`,
+		".a[":          `path "$.a[": jsonpath: unexpected eof at position 5` + hint,
+		`.a\.b`:        `path "$.a\\.b": jsonpath: unexpected '\\' at position 4` + hint,
+		".a[?(@.b=x)]": `path "$.a[?(@.b=x)]": jsonpath: invalid comparison operator at position 10` + hint,
 	} {
 		_, err := parsePath(text)
 		require.EqualError(t, err, want)
 	}
-}
-
-func FuzzParsePath(f *testing.F) {
-	for _, text := range []string{
-		".status.phase", `{.status.conditions[?(@.type=="Ready")].status}`, ".a[-1]['b'].*", `$.a\.b[*]`, ".a[?(@[?(@.b==1)].c=='x')]",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := parsePath(text)
-		if err != nil {
-			return
-		}
-		again, err := parsePath(p.String())
-		require.NoError(t, err, "String returns a path that can be parsed")
-		require.Equal(t, p.String(), again.String())
-		require.Len(t, again.values(pathExample), len(p.values(pathExample)))
-		require.NotContains(t, p.values(pathExample), nil)
-	})
 }
 
 func TestFields(t *testing.T) {
