@@ -19,7 +19,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-race test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,14 +27,20 @@ help: ## list the targets
 demo: ## an API server, a controller and the whole pipeline between them, in one process
 	$(GO) run ./cmd/leat demo
 
-# Nothing in archtest is concurrent, and the race detector makes it eight times as slow.
-# Many tests wait more than they compute, so four packages at a time (-p 4) end sooner than two on two cores.
-test: ## every test of the root module, with the race detector, and codec without unsafe
-	$(GO) test ./internal/archtest
-	$(GO) test -race -p 4 $$($(GO) list ./... | grep -v /internal/archtest)
-	$(GO) test -C packed/zstd -race ./...
-	$(GO) test -C adapter/clientgo -race ./...
-	$(GO) test -C adapter/otel -race ./...
+# make lint vets the code. Many tests wait more than they compute, so four packages at a time (-p 4) end sooner than two
+# on two cores. go test prints a package when it and those before it have ended.
+test: ## every test of the root module; with a cold build cache, most of the time is compilation
+	@echo "compiling and testing $$($(GO) list ./... | wc -l) packages; the first lines take a minute or two with a cold build cache"
+	$(GO) test -vet=off -p 4 ./...
+
+# The seeds of random tests are fewer (-short), because make test runs all of them: here, what matters is the order of
+# goroutines. Nothing in archtest is concurrent, and the race detector makes it eight times as slow.
+test-race: ## the same with the race detector, the modules packed/zstd, adapter/clientgo and adapter/otel, and codec without unsafe
+	@echo "compiling and testing with the race detector; the first lines take some minutes with a cold build cache"
+	$(GO) test -race -short -p 4 $$($(GO) list ./... | grep -v /internal/archtest)
+	@for module in packed/zstd adapter/clientgo adapter/otel; do \
+		echo "$(GO) test -C $$module -race ./..."; $(GO) test -C $$module -race ./... || exit 1; \
+	done
 	$(GO) test -tags purego -short ./codec/...
 
 # Kubernetes' own packages take minutes to build with a cold cache, and as long again with the race detector. So CI
