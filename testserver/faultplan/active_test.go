@@ -201,7 +201,7 @@ func TestSnapshots(t *testing.T) {
 		require.Equal(t, 200, get("/api/v1/namespaces/one"))
 
 		waiting := inject(t, a, "get: stale later after=1m")
-		require.Equal(t, faultplan.Status{ID: waiting[0].ID, Fault: "get: stale later after=1m0s", Waiting: "later"}, waiting[0])
+		require.Equal(t, faultplan.Status{ID: waiting[0].ID, Fault: "get: stale later after=1m", Waiting: "later"}, waiting[0])
 		<-time.After(time.Hour)
 		create("four")
 		a.TakeSnapshot("later")

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,121 +26,58 @@ const (
 // kind is the text form of one type of effects.
 type kind struct {
 	name    string
-	is      faults.Effect
 	scope   scope
 	items   bool // frames may be items of lists
 	instant bool // happens once, when it is injected
 	read    func(*arguments) faults.Effect
-	print   func(Fault) []string
 }
 
 // kinds are the effects with their arguments: those in capitals come first, and those in brackets may be missing.
 var kinds = []kind{
-	{
-		name: "fail", is: faults.Fail{}, // CODE [message=] [reason=] [retry-after=] [body=] [header=NAME:VALUE]
-		read: readFail, print: printFail,
-	},
-	{
-		name: "delay", is: faults.Delay{}, // DURATION
-		read:  func(a *arguments) faults.Effect { return faults.Delay{For: a.duration()} },
-		print: func(f Fault) []string { return []string{f.Effect.(faults.Delay).For.String()} },
-	},
-	{
-		name: "stall", is: faults.Stall{}, // [BYTES]
-		read:  func(a *arguments) faults.Effect { return faults.Stall{After: a.number(true)} },
-		print: func(f Fault) []string { return nonzero(f.Effect.(faults.Stall).After) },
-	},
-	{name: "reset", is: faults.Reset{}},
-	{
-		name: "cut", is: faults.Cut{}, // BYTES [abrupt]
-		read: func(a *arguments) faults.Effect { return faults.Cut{After: a.number(false), Abrupt: a.word("abrupt")} },
-		print: func(f Fault) []string {
-			e := f.Effect.(faults.Cut)
-			return abrupt(e.Abrupt, strconv.Itoa(e.After))
-		},
-	},
-	{
-		name: "stale", is: faults.Stale{}, // [SNAPSHOT]
-		read:  func(a *arguments) faults.Effect { a.snapshot = a.next(); return faults.Stale{} },
-		print: snapshot,
-	},
-	{name: "refuse-watchlist", is: faults.RefuseWatchList{}},
-	{name: "ignore-limit", is: faults.IgnoreLimit{}},
-	{name: "endless-list", is: faults.EndlessList{}},
-	{
-		name: "short-watch", is: faults.ShortWatch{}, // DURATION [abrupt]
-		read: func(a *arguments) faults.Effect {
-			return faults.ShortWatch{For: a.duration(), Abrupt: a.word("abrupt")}
-		},
-		print: func(f Fault) []string {
-			e := f.Effect.(faults.ShortWatch)
-			return abrupt(e.Abrupt, e.For.String())
-		},
-	},
-	{name: "drop", is: faults.Drop{}, scope: frames, items: true},
-	{name: "duplicate", is: faults.Duplicate{}, scope: frames, items: true},
-	{
-		name: "hold", is: faults.Hold{}, scope: frames, // [FRAMES]
-		read:  func(a *arguments) faults.Effect { return faults.Hold{Frames: a.number(true)} },
-		print: func(f Fault) []string { return nonzero(f.Effect.(faults.Hold).Frames) },
-	},
-	{name: "malform", is: faults.Malform{}, scope: frames, items: true},
-	{
-		name: "cut-frame", is: faults.CutFrame{}, scope: frames, // BYTES [abrupt]
-		read: func(a *arguments) faults.Effect {
-			return faults.CutFrame{At: a.number(false), Abrupt: a.word("abrupt")}
-		},
-		print: func(f Fault) []string {
-			e := f.Effect.(faults.CutFrame)
-			return abrupt(e.Abrupt, strconv.Itoa(e.At))
-		},
-	},
-	{
-		name: "end-watch", is: faults.EndWatch{}, scope: frames, // [CODE] [message=] [abrupt]
-		read: func(a *arguments) faults.Effect {
-			return faults.EndWatch{Error: a.status(), Abrupt: a.word("abrupt")}
-		},
-		print: func(f Fault) []string {
-			e := f.Effect.(faults.EndWatch)
-			return abrupt(e.Abrupt, statusWords(e.Error)...)
-		},
-	},
-	{name: "stall-events", is: faults.StallEvents{}, scope: frames},
-	{
-		name: "disconnect", is: faults.Disconnect{}, scope: watches, instant: true, // [CODE] [message=] [abrupt]
-		read: func(a *arguments) faults.Effect {
-			return faults.Disconnect{Error: a.status(), Abrupt: a.word("abrupt")}
-		},
-		print: func(f Fault) []string {
-			e := f.Effect.(faults.Disconnect)
-			return abrupt(e.Abrupt, statusWords(e.Error)...)
-		},
-	},
-	{name: "compact", is: faults.Compact{}, scope: always, instant: true},
-	{
-		name: "restore", is: faults.Restore{}, scope: always, instant: true, // SNAPSHOT
-		read: func(a *arguments) faults.Effect {
-			if a.snapshot = a.next(); a.snapshot == "" {
-				a.fail(errors.New("restore needs the name of a snapshot"))
-			}
-			return faults.Restore{}
-		},
-		print: snapshot,
-	},
-	{name: "outage", is: faults.Outage{}, scope: always},
+	{name: "fail", read: readFail}, // CODE [message=] [reason=] [retry-after=] [body=] [header=NAME:VALUE]
+	{name: "delay", read: func(a *arguments) faults.Effect { return faults.Delay{For: a.duration()} }},     // DURATION
+	{name: "stall", read: func(a *arguments) faults.Effect { return faults.Stall{After: a.number(true)} }}, // [BYTES]
+	{name: "reset", read: plain(faults.Reset{})},
+	{name: "cut", read: func(a *arguments) faults.Effect { // BYTES [abrupt]
+		return faults.Cut{After: a.number(false), Abrupt: a.word("abrupt")}
+	}},
+	{name: "stale", read: func(a *arguments) faults.Effect { // [SNAPSHOT]
+		a.snapshot = a.next()
+		return faults.Stale{}
+	}},
+	{name: "refuse-watchlist", read: plain(faults.RefuseWatchList{})},
+	{name: "ignore-limit", read: plain(faults.IgnoreLimit{})},
+	{name: "endless-list", read: plain(faults.EndlessList{})},
+	{name: "short-watch", read: func(a *arguments) faults.Effect { // DURATION [abrupt]
+		return faults.ShortWatch{For: a.duration(), Abrupt: a.word("abrupt")}
+	}},
+	{name: "drop", scope: frames, items: true, read: plain(faults.Drop{})},
+	{name: "duplicate", scope: frames, items: true, read: plain(faults.Duplicate{})},
+	{name: "hold", scope: frames, read: func(a *arguments) faults.Effect { return faults.Hold{Frames: a.number(true)} }}, // [FRAMES]
+	{name: "malform", scope: frames, items: true, read: plain(faults.Malform{})},
+	{name: "cut-frame", scope: frames, read: func(a *arguments) faults.Effect { // BYTES [abrupt]
+		return faults.CutFrame{At: a.number(false), Abrupt: a.word("abrupt")}
+	}},
+	{name: "end-watch", scope: frames, read: func(a *arguments) faults.Effect { // [CODE] [message=] [abrupt]
+		return faults.EndWatch{Error: a.status(), Abrupt: a.word("abrupt")}
+	}},
+	{name: "stall-events", scope: frames, read: plain(faults.StallEvents{})},
+	{name: "disconnect", scope: watches, instant: true, read: func(a *arguments) faults.Effect { // [CODE] [message=] [abrupt]
+		return faults.Disconnect{Error: a.status(), Abrupt: a.word("abrupt")}
+	}},
+	{name: "compact", scope: always, instant: true, read: plain(faults.Compact{})},
+	{name: "restore", scope: always, instant: true, read: func(a *arguments) faults.Effect { // SNAPSHOT
+		if a.snapshot = a.next(); a.snapshot == "" {
+			a.fail(errors.New("restore needs the name of a snapshot"))
+		}
+		return faults.Restore{}
+	}},
+	{name: "outage", scope: always, read: plain(faults.Outage{})},
 }
 
-// kindOf returns the text form of an effect.
-func kindOf(e faults.Effect) kind {
-	for _, k := range kinds {
-		if reflect.TypeOf(k.is) == reflect.TypeOf(e) {
-			if k.print == nil {
-				k.print = func(Fault) []string { return nil }
-			}
-			return k
-		}
-	}
-	panic(fmt.Sprintf("faultplan: %T has no text", e))
+// plain reads an effect without arguments.
+func plain(e faults.Effect) func(*arguments) faults.Effect {
+	return func(*arguments) faults.Effect { return e }
 }
 
 // parseEffect reads the part of a fault behind the colon.
@@ -158,12 +93,12 @@ func (f *Fault) parseEffect(words []string) error {
 	f.Probability = a.percent()
 	f.Skip, f.Times = a.count("skip"), a.count("times")
 	f.After, f.For, f.Every = a.span("after"), a.span("for"), a.span("every")
-	f.Effect = kinds[at].is
-	if kinds[at].read != nil {
-		f.Effect = kinds[at].read(a)
-	}
+	f.Effect = kinds[at].read(a)
 	f.Snapshot = a.snapshot
-	return a.end()
+	if err := a.end(); err != nil {
+		return err
+	}
+	return f.check(kinds[at])
 }
 
 func names() string {
@@ -193,49 +128,4 @@ func readFail(a *arguments) faults.Effect {
 		e.Header = http.Header{name: {strings.TrimSpace(value)}}
 	}
 	return e
-}
-
-func printFail(f Fault) []string {
-	e := f.Effect.(faults.Fail)
-	words := []string{strconv.Itoa(e.Code)}
-	for _, named := range [][2]string{{"message", e.Message}, {"reason", string(e.Reason)}, {"body", string(e.Body)}} {
-		if named[1] != "" {
-			words = append(words, named[0]+"="+quote(named[1]))
-		}
-	}
-	if e.RetryAfter > 0 {
-		words = append(words, "retry-after="+e.RetryAfter.String())
-	}
-	for name, values := range e.Header {
-		words = append(words, "header="+quote(name+":"+strings.Join(values, ",")))
-	}
-	return words
-}
-
-func statusWords(s *metav1.Status) []string {
-	if s == nil {
-		return nil
-	}
-	return []string{strconv.Itoa(int(s.Code)), "message=" + quote(s.Message)}
-}
-
-func snapshot(f Fault) []string {
-	if f.Snapshot == "" {
-		return nil
-	}
-	return []string{quote(f.Snapshot)}
-}
-
-func nonzero(n int) []string {
-	if n == 0 {
-		return nil
-	}
-	return []string{strconv.Itoa(n)}
-}
-
-func abrupt(yes bool, words ...string) []string {
-	if yes {
-		return append(words, "abrupt")
-	}
-	return words
 }

@@ -29,5 +29,5 @@ faults:
 	}
 	// Output:
 	// 1 watch pods: drop 10% true
-	// 2 outage after=30s for=2s every=1m0s false
+	// 2 outage after=30s for=2s every=1m false
 }

@@ -20,7 +20,12 @@ type Fault struct {
 	After    time.Duration // the delay of the first injection
 	For      time.Duration // the time until the removal; zero means until somebody removes it
 	Every    time.Duration // the time between two injections; zero means that there is one
+
+	text string
 }
+
+// String returns the text that Parse read, with one space between two words. A fault that Parse did not return has none.
+func (f Fault) String() string { return f.text }
 
 var (
 	verbs      = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
@@ -43,7 +48,7 @@ func parse(text string) (Fault, error) {
 	if err != nil {
 		return Fault{}, err
 	}
-	var f Fault
+	f := Fault{text: strings.Join(words, " ")}
 	for i, word := range words {
 		if !strings.HasSuffix(word, ":") { // never a colon in quotes, because the quote comes after it
 			continue
@@ -58,10 +63,8 @@ func parse(text string) (Fault, error) {
 		words = words[i+1:]
 		break
 	}
-	if err := f.parseEffect(words); err != nil {
-		return Fault{}, err
-	}
-	return f, f.check()
+	err = f.parseEffect(words)
+	return f, err
 }
 
 // split returns the words of a text. A part of a word in double quotes may contain spaces.
@@ -177,8 +180,7 @@ func unquote(value string) (string, error) {
 }
 
 // check compares the effect with what the fault selects.
-func (f *Fault) check() error {
-	e := kindOf(f.Effect)
+func (f *Fault) check(e kind) error {
 	m := f.Match
 	switch {
 	case e.scope != frames && m.Frames != nil:
@@ -212,65 +214,4 @@ func (f *Fault) check() error {
 // selects reports whether a match leaves anything out.
 func selects(m faults.Match) bool {
 	return m.Verbs != nil || m.Resource != "" || m.UserAgent != "" || m.Namespace != "" || m.Name != "" || m.Frames != nil
-}
-
-// String returns the text of the fault. Functions in the match and in the effect have no text.
-func (f Fault) String() string {
-	var words []string
-	add := func(name, value string) {
-		if value != "" {
-			words = append(words, name+"="+quote(value))
-		}
-	}
-	m := f.Match
-	if m.Verbs != nil {
-		words = append(words, strings.Join(m.Verbs, ","))
-	}
-	if m.Resource != "" {
-		words = append(words, m.Resource)
-	}
-	add("namespace", m.Namespace)
-	add("name", m.Name)
-	add("agent", m.UserAgent)
-	var types []string
-	for _, frame := range m.Frames {
-		types = append(types, strings.ToLower(string(frame)))
-	}
-	add("frames", strings.Join(types, ","))
-	if len(words) > 0 {
-		words = append(words[:len(words)-1], words[len(words)-1]+":")
-	}
-	e := kindOf(f.Effect)
-	words = append(words, e.name)
-	words = append(words, e.print(f)...)
-	if f.Probability > 0 {
-		words = append(words, strconv.FormatFloat(f.Probability*100, 'f', -1, 32)+"%")
-	}
-	number := func(name string, n int) {
-		if n > 0 {
-			words = append(words, name+"="+strconv.Itoa(n))
-		}
-	}
-	number("skip", f.Skip)
-	number("times", f.Times)
-	span := func(name string, d time.Duration) {
-		if d > 0 {
-			words = append(words, name+"="+d.String())
-		}
-	}
-	span("after", f.After)
-	span("for", f.For)
-	span("every", f.Every)
-	return strings.Join(words, " ")
-}
-
-// quote returns a value as it must stand in a fault.
-func quote(value string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,", r)
-	}
-	if strings.IndexFunc(value, func(r rune) bool { return !plain(r) }) < 0 {
-		return value
-	}
-	return strconv.Quote(value)
 }
