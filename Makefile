@@ -41,7 +41,7 @@ test-race: ## the same with the race detector, the modules packed/zstd, adapter/
 	@for module in packed/zstd adapter/clientgo adapter/otel; do \
 		echo "$(GO) test -C $$module -race ./..."; $(GO) test -C $$module -race ./... || exit 1; \
 	done
-	$(GO) test -tags purego -short ./codec/...
+	$(GO) test -tags purego ./codec/...
 
 # Kubernetes' own packages take minutes to build with a cold cache, and as long again with the race detector. So CI
 # tests this module without it. Use make test-cluster RACE=-race after changes that concern concurrency.

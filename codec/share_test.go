@@ -94,7 +94,11 @@ func randomUpdates(t *testing.T, shared, plain func(b []byte) (any, error), enco
 	}
 	var kept []any // the objects of which later ones have parts
 	var states []any
-	for step := range 600 {
+	steps := 600
+	if testing.Short() {
+		steps = 100
+	}
+	for step := range steps {
 		pod := pods[random.IntN(len(pods))]
 		pod.ResourceVersion = fmt.Sprint(step)
 		switch c := &pod.Spec.Containers[random.IntN(len(pod.Spec.Containers))]; random.IntN(8) {

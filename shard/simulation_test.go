@@ -44,8 +44,11 @@ const objects = 16
 // reconciles of one object were at work at once. When the disturbances are over, every object must be up to date, and
 // every deletion must get a reconcile. A longer run: go test ./shard -run TestSimulation -seeds 1000.
 func TestSimulation(t *testing.T) {
-	works, moved := 0, 0
-	for seed := *firstSeed; seed < *firstSeed+uint64(*seedCount); seed++ {
+	works, moved, seeds := 0, 0, *seedCount
+	if testing.Short() {
+		seeds = min(seeds, 3)
+	}
+	for seed := *firstSeed; seed < *firstSeed+uint64(seeds); seed++ {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T, server *testserver.Server) {
 				s := newSimulation(t, server, seed)
@@ -61,7 +64,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("%d reconciles wrote, and %d times another replica than before", works, moved)
-	require.Greater(t, moved, 10*(*seedCount), "the disturbances move objects")
+	require.Greater(t, moved, 10*seeds, "the disturbances move objects")
 }
 
 // simulation is one seed.
