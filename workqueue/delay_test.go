@@ -162,40 +162,12 @@ func TestDueAt(t *testing.T) {
 		q.AddAfter("a", time.Hour)
 		require.Equal(t, time.Now().Add(time.Hour), q.DueAt("a"), "delayed while it is processed")
 		q.Done(work.Key)
-		require.True(t, q.Cancel("a"))
-		require.Zero(t, q.DueAt("a"), "cancelled")
+		drop(t, q, "a")
+		require.Zero(t, q.DueAt("a"), "gone")
 	})
 }
 
-func TestCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
-		require.False(t, q.Cancel("a"))
-		q.AddWith("a", workqueue.Item{After: time.Second, Cause: causeOf("1")})
-		q.AddAfter("b", 2*time.Second)
-		require.True(t, q.Cancel("a"))
-		require.False(t, q.Cancel("a"))
-		start := time.Now()
-		require.Equal(t, []string{"b"}, getAll(t, q, 1))
-		require.Equal(t, 2*time.Second, time.Since(start))
-		requireEmpty(t, q)
-
-		q.Add("a")
-		require.False(t, q.Cancel("a"), "a ready key stays ready")
-		require.Empty(t, get(t, q).Causes, "Cancel removed the cause")
-		require.False(t, q.Cancel("a"), "being processed")
-		q.AddAfter("a", time.Second)
-		require.True(t, q.Cancel("a"), "being processed and delayed")
-		q.AddAfter("a", time.Second)
-		q.Add("a")
-		require.False(t, q.Cancel("a"), "being processed and added again")
-		q.Done("a")
-		require.Equal(t, []string{"a"}, getAll(t, q, 1))
-		requireEmpty(t, q)
-	})
-}
-
-// Keys with random delays, of which some end earlier or are cancelled, become ready in the order of the times, and keys
+// Keys with random delays, of which some end earlier or at once, become ready in the order of the times, and keys
 // with the same time in the order of their first adds.
 func TestManyDelays(t *testing.T) {
 	for seed := range uint64(20) {
@@ -211,7 +183,7 @@ func TestManyDelays(t *testing.T) {
 			for key := range keys {
 				switch random.IntN(3) {
 				case 0:
-					require.True(t, q.Cancel(key))
+					drop(t, q, key)
 					continue
 				case 1:
 					earlier := time.Duration(1+random.IntN(keys)) * time.Second
@@ -234,7 +206,7 @@ func TestManyDelays(t *testing.T) {
 
 // A key can leave the heap from any place. The times of one of the root's four branches are later than all others, so
 // the two sides of its border must not mix.
-func TestCancelInEveryPlace(t *testing.T) {
+func TestDelaysEndInEveryPlace(t *testing.T) {
 	const keys, last = 100, 99
 	branch := func(key int) int {
 		for key > 4 {
@@ -243,7 +215,7 @@ func TestCancelInEveryPlace(t *testing.T) {
 		return key
 	}
 	for late := range 5 {
-		for cancelled := range keys {
+		for dropped := range keys {
 			synctest.Test(t, func(t *testing.T) {
 				q, start := workqueue.New[int](workqueue.Options{}), time.Now()
 				for key := range keys {
@@ -253,7 +225,7 @@ func TestCancelInEveryPlace(t *testing.T) {
 					}
 					q.AddAfter(key, delay)
 				}
-				require.True(t, q.Cancel(cancelled))
+				drop(t, q, dropped)
 				for range keys - 1 {
 					work := get(t, q)
 					require.Equal(t, time.Duration(1+work.Key)*time.Second, time.Since(start)%time.Hour)
@@ -267,23 +239,17 @@ func TestCancelInEveryPlace(t *testing.T) {
 // The timer runs only while a key is delayed. A running timer keeps its queue in memory, even if nothing else refers to
 // it.
 func TestTimerStopsWithTheLastDelay(t *testing.T) {
-	for name, leave := range map[string]func(q *workqueue.Queue[string], key string){
-		"cancelled": func(q *workqueue.Queue[string], key string) { q.Cancel(key) },
-		"added":     func(q *workqueue.Queue[string], key string) { q.Add(key) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.New[string](workqueue.Options{})
-				q.AddAfter("a", time.Hour)
-				leave(q, "a")
-				require.False(t, q.StopTimer())
-				q.AddAfter("a", time.Second)
-				q.AddAfter("b", time.Hour)
-				leave(q, "a")
-				require.True(t, q.StopTimer(), "b waits")
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		q.AddAfter("a", time.Hour)
+		q.Add("a")
+		require.False(t, q.StopTimer())
+		q.Done(get(t, q).Key)
+		q.AddAfter("a", time.Second)
+		q.AddAfter("b", time.Hour)
+		q.Add("a")
+		require.True(t, q.StopTimer(), "b waits")
+	})
 }
 
 func TestEndlessDelay(t *testing.T) {
@@ -296,7 +262,7 @@ func TestEndlessDelay(t *testing.T) {
 		require.Zero(t, q.Len())
 		q.AddAfter("soon", time.Second)
 		require.Equal(t, []string{"soon"}, getAll(t, q, 1))
-		require.True(t, q.Cancel("never"))
+		drop(t, q, "never")
 	})
 }
 

@@ -148,12 +148,10 @@ func ExampleQueue_AddAfter() {
 	q := workqueue.New[string](workqueue.Options{})
 	q.AddAfter("default/web", time.Hour)
 	fmt.Println("ready:", q.Len())
-	fmt.Println("removed:", q.Cancel("default/web"))
 	q.ShutDown()
 	_, err := q.Get(context.Background())
 	fmt.Println(errors.Is(err, workqueue.ErrShutDown))
 	// Output:
 	// ready: 0
-	// removed: true
 	// true
 }

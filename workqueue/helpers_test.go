@@ -18,6 +18,16 @@ func get[K comparable](t testing.TB, q *workqueue.Queue[K]) workqueue.Work[K] {
 	return work
 }
 
+// drop ends the delay of a key and finishes it. No other key may be ready.
+func drop[K comparable](t testing.TB, q *workqueue.Queue[K], key K) {
+	t.Helper()
+	require.NotZero(t, q.DueAt(key))
+	q.Add(key)
+	work := get(t, q)
+	require.Equal(t, key, work.Key)
+	q.Done(key)
+}
+
 // getAll takes and finishes n keys.
 func getAll[K comparable](t testing.TB, q *workqueue.Queue[K], n int) (keys []K) {
 	t.Helper()

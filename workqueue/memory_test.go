@@ -44,10 +44,6 @@ func TestFinishedKeysAreNotRetained(t *testing.T) {
 		q.AddAfter(key, time.Microsecond)
 		q.Done(get(t, q).Key)
 	})
-	leave(func(key *large) { // was cancelled
-		q.AddAfter(key, time.Hour)
-		require.True(t, q.Cancel(key))
-	})
 	stays := &large{}
 	q.AddAfter(stays, 2*time.Hour)
 	requireGone(t, gone)
@@ -78,7 +74,7 @@ func TestCausesAreNotRetained(t *testing.T) {
 	}
 	for _, adds := range []int{1, 2, 4, 5, 9, 40} {
 		q.AddWith(2, workqueue.Item{After: time.Hour, Cause: workqueue.Cause{Object: text()}})
-		q.Cancel(2)
+		drop(t, q, 2)
 		for range adds {
 			q.AddWith(1, workqueue.Item{Cause: workqueue.Cause{Object: text()}})
 		}
@@ -108,20 +104,22 @@ func TestMemoryIsReused(t *testing.T) {
 	add(keys)
 	chunks := q.Chunks()
 	for key := 0; key < keys; key += 2 {
-		require.True(t, q.Cancel(key))
+		drop(t, q, key)
 	}
 	add(keys / 2)
 	require.Equal(t, chunks, q.Chunks(), "half of each chunk was free")
 	for range 10 {
 		for key := range next {
-			q.Cancel(key)
+			if !q.DueAt(key).IsZero() {
+				drop(t, q, key)
+			}
 		}
 		next = 0
 		add(keys)
 		require.Equal(t, chunks, q.Chunks(), "new chunks fill the gaps of the released ones")
 	}
 	for key := range next {
-		q.Cancel(key)
+		drop(t, q, key)
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		q.Add(1)
@@ -140,7 +138,7 @@ func TestCausesKeepLittleMemory(t *testing.T) {
 		}
 	}
 	for key := range keys {
-		require.True(t, q.Cancel(key))
+		drop(t, q, key)
 	}
 	require.Less(t, heap()-before, int64(keys*causes*10))
 	runtime.KeepAlive(q)
@@ -181,14 +179,14 @@ func TestMemoryOfABurstIsReleased(t *testing.T) {
 			require.Greater(t, heap()-before, int64(keys*100))
 			for key := range keys {
 				if item.After > 0 {
-					require.True(t, q.Cancel(key))
+					drop(t, q, key)
 				} else {
 					q.Done(get(t, q).Key)
 				}
 			}
 			require.Equal(t, []int{-1}, getAll(t, q, 1))
 			q.AddAfter(-1, time.Hour)
-			require.True(t, q.Cancel(-1))
+			drop(t, q, -1)
 			for range 25 {
 				q.Add(-1) // keys that come and go do not postpone the release
 				getAll(t, q, 1)
@@ -217,7 +215,7 @@ func TestRoomAfterABurst(t *testing.T) {
 				q.AddAfter(key, time.Hour)
 			}
 			for key := range keys {
-				q.Cancel(key)
+				drop(t, q, key)
 			}
 		},
 	} {
@@ -260,7 +258,7 @@ func TestKeysBetweenTrims(t *testing.T) {
 				}
 				for len(keys) > size {
 					i := random.IntN(len(keys))
-					require.True(t, q.Cancel(keys[i]))
+					drop(t, q, keys[i])
 					keys = slices.Delete(keys, i, i+1)
 				}
 				<-time.After(time.Duration(random.IntN(25)) * time.Second)
@@ -290,13 +288,12 @@ func TestKeysSurviveATrim(t *testing.T) {
 			chunks = q.Chunks()
 			for key := range keys {
 				if key/part != round {
-					require.True(t, q.Cancel(key))
+					drop(t, q, key)
 				}
 			}
 			<-time.After(time.Minute)
 			synctest.Wait()
 			require.Equal(t, part, q.Stats().Delayed)
-			require.False(t, q.Cancel(-1))
 			for key := keys; key < 2*keys; key++ {
 				q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
 			}

@@ -152,16 +152,6 @@ func (m *model) done(k *modelKey) {
 	m.sweep()
 }
 
-func (m *model) cancel(key byte) bool {
-	k := m.find(key)
-	if k == nil || k.pending != "delayed" {
-		return false
-	}
-	k.pending, k.causes, k.omitted = "", nil, 0
-	m.sweep()
-	return true
-}
-
 func (m *model) advance(d time.Duration) {
 	m.now = m.now.Add(d)
 	due := m.all("delayed")
@@ -178,8 +168,9 @@ func (m *model) advance(d time.Duration) {
 func (m *model) shutDown() {
 	m.closed = true
 	for _, k := range m.all("delayed") {
-		m.cancel(k.key)
+		k.pending, k.causes, k.omitted = "", nil, 0
 	}
+	m.sweep()
 }
 
 // sweep removes the keys that have no state any more.
@@ -243,7 +234,7 @@ func step(t *testing.T, q *workqueue.Queue[byte], m *model, op, key, a, b byte) 
 		item.Cause = workqueue.Cause{Version: fmt.Sprint(a, b)}
 	}
 	switch op % 16 {
-	case 0, 1, 2, 3:
+	case 0, 1, 2, 3, 13:
 	case 4, 5, 6:
 		item.After = time.Duration(int(b)-20) * ms
 	case 7:
@@ -253,9 +244,6 @@ func step(t *testing.T, q *workqueue.Queue[byte], m *model, op, key, a, b byte) 
 		return
 	case 11, 12:
 		finish(t, q, m, int(a))
-		return
-	case 13:
-		require.Equal(t, m.cancel(key), q.Cancel(key))
 		return
 	case 14:
 		<-time.After(time.Duration(a) * ms)

@@ -21,8 +21,8 @@ import (
 //	                    ▲                                                   │
 //	                    └───────────────────────────────────────────────────┘
 //
-// Add of an entry with nothing pending goes straight to the right column. Cancel goes back to the left column. Get only
-// takes queued entries, so an entry that is processed is never handed out a second time.
+// Add of an entry with nothing pending goes straight to the right column. ShutDown goes back to the left column. Get
+// only takes queued entries, so an entry that is processed is never handed out a second time.
 
 // Options are the settings of a queue. The zero value is what client-go calls its default controller queue.
 type Options struct {
@@ -172,21 +172,6 @@ func (q *Queue[K]) Forget(key K) { q.limiter.Forget(key) }
 
 // NumRequeues returns how many failures of a key the RateLimiter remembers.
 func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
-
-// Cancel removes the delayed add of a key, with its causes, and reports whether there was one. It changes neither a key
-// that is already ready nor the failures that the RateLimiter counted. client-go has nothing like it.
-func (q *Queue[K]) Cancel(key K) bool {
-	hash := q.hash(key)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.table.find(key, hash)
-	if e == nil || e.pending != delayed {
-		return false
-	}
-	q.delays.remove(e)
-	q.dropPending(e)
-	return true
-}
 
 // DueAt returns when the delay of a key ends. It is zero if the key is not delayed. client-go has nothing like it.
 func (q *Queue[K]) DueAt(key K) time.Time {
