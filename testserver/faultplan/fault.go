@@ -24,7 +24,8 @@ type Fault struct {
 	text string
 }
 
-// String returns the text that Parse read, with one space between two words. A fault that Parse did not return has none.
+// String returns the text that Parse read, with one space between two words. It is empty for a fault that Parse did not
+// return.
 func (f Fault) String() string { return f.text }
 
 var (
