@@ -721,10 +721,18 @@ func (h *hostile) busiest(from time.Time) (most int) {
 
 var failures = []outcome{expired, tooLarge, busy, rejected, deadline, backwards, rolledBack, broken}
 
+// seeds returns n, or a tenth of it with -short.
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // If every request fails, the pauses grow to the longest and stay there, from every state and in every order of
 // failures.
 func TestFailuresSlowDown(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range seeds(3000) {
 		h := newHostile(seed, failures)
 		for do, answers := range h.answers {
 			for i := range answers {
@@ -752,7 +760,7 @@ func TestFailuresSlowDown(t *testing.T) {
 // every watch fails, not if every watch ends after one event, and not if it sends empty pages without an end.
 func TestRequestsAreBounded(t *testing.T) {
 	all := append([]outcome{done}, failures...)
-	for seed := range uint64(6000) {
+	for seed := range seeds(6000) {
 		h := newHostile(seed, all)
 		for range 400 {
 			h.step()
@@ -763,7 +771,7 @@ func TestRequestsAreBounded(t *testing.T) {
 
 // If every watch fails, the pauses grow although the lists succeed.
 func TestFailingWatchesSlowDown(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range seeds(3000) {
 		h := newHostile(seed, failures)
 		h.answers[watchList] = append(h.answers[watchList][:0], result{outcome: failures[seed%8], synced: true, version: "7"})
 		if h.answers[watchList][0].outcome == rolledBack {
