@@ -71,7 +71,9 @@ func TestAfterProbe(t *testing.T) {
 		},
 		{"a failure: again, with backoff", pendingFor(0), append(failing, rejected), 0, tried(pendingFor(0), 1), done, base},
 		{
-			"the third failure: again, with backoff", confirmation{pending: true, at: noon, probes: 2}, failing, 0, tried(pendingFor(0), 3),
+			"the third failure: again, with backoff",
+			confirmation{pending: true, at: noon, probes: 2},
+			failing, 0, tried(pendingFor(0), 3),
 			done, 4 * base,
 		},
 		{
@@ -82,7 +84,9 @@ func TestAfterProbe(t *testing.T) {
 		{
 			"no connection: again, with backoff, while the clock stands", pendingFor(30 * time.Second),
 			[]outcome{unreachable},
-			0, confirmation{pending: true, exposed: 30 * time.Second, at: noon.Add(time.Second), down: true, probes: 1}, done, base,
+			0,
+			confirmation{pending: true, exposed: 30 * time.Second, at: noon.Add(time.Second), down: true, probes: 1},
+			done, base,
 		},
 		{
 			"the server refuses probes for half a minute: in the next silence", pendingFor(30 * time.Second),
@@ -114,17 +118,23 @@ func TestListsOfUnconfirmedVersions(t *testing.T) {
 		{"a list that failed sooner", state{version: "7", confirm: pendingFor(26 * time.Second)}, result{outcome: broken}, notOlder},
 		{"a list without a connection", state{version: "7", confirm: pendingFor(30 * time.Second)}, result{outcome: unreachable}, notOlder},
 		{
-			"an expired version", state{do: watch, version: "7", confirm: pendingFor(29 * time.Second)},
-			result{outcome: expired, synced: true}, acceptRollback,
+			"an expired version",
+			state{do: watch, version: "7", confirm: pendingFor(29 * time.Second)},
+			result{outcome: expired, synced: true},
+			acceptRollback,
 		},
 		{
-			"the third watch that failed", state{do: watch, version: "7", confirm: pendingFor(29 * time.Second), watches: watchState{failures: 2}},
-			result{outcome: broken, synced: true}, acceptRollback,
+			"the third watch that failed",
+			state{do: watch, version: "7", confirm: pendingFor(29 * time.Second), watches: watchState{failures: 2}},
+			result{outcome: broken, synced: true},
+			acceptRollback,
 		},
 		{"a watch that failed", state{do: watch, version: "7", confirm: pendingFor(time.Hour)}, result{outcome: broken, synced: true}, notOlder},
 		{
-			"the next page", state{do: page, version: "7", list: listState{token: "t"}, confirm: pendingFor(time.Hour)},
-			result{items: 1, token: "u"}, notOlder,
+			"the next page",
+			state{do: page, version: "7", list: listState{token: "t"}, confirm: pendingFor(time.Hour)},
+			result{items: 1, token: "u"},
+			notOlder,
 		},
 	} {
 		c.res.at, c.res.lasted, c.res.version = noon.Add(1500*time.Millisecond), time.Second, "7"
