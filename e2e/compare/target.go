@@ -73,6 +73,12 @@ func (t *Target) Kubeconfig() string { return filepath.Join(t.Folder, "kubeconfi
 // Close closes the connections.
 func (t *Target) Close() { t.client.CloseIdleConnections() }
 
+// Do sends a request with the rights of an administrator.
+func (t *Target) Do(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+AdminToken)
+	return t.client.Do(r)
+}
+
 // Run creates the namespace of the scenario, runs its steps in order, and returns the answers after masking.
 func (t *Target) Run(ctx context.Context, s *Scenario) ([]*Answer, error) {
 	r := &run{Target: t, scenario: s, mask: newMask(t.URL, t.Folder), answers: map[string]*Answer{}, begun: map[string]chan *Answer{}}

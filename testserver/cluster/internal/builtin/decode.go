@@ -96,7 +96,7 @@ func convertEviction(obj runtime.Object) (runtime.Object, error) {
 // decoded returns the tree of a decoded object with its defaults, and leaves the object for the next step of the write.
 func (s *rules) decoded(to registry.Target, obj runtime.Object, kind schema.GroupVersionKind) (object.Tree, error) {
 	complete(obj)
-	if s.resource.annotated && kind.Kind == s.resource.kind {
+	if s.resource.converted && kind.Kind == s.resource.kind {
 		internal, err := convert(obj, internal(kind.Group))
 		if err != nil {
 			return nil, err

@@ -96,7 +96,7 @@ func groups() []group {
 		}},
 		{"autoscaling", []string{"v2", "v1"}, []row{{
 			kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers", short: "hpa", category: "all",
-			strategy: horizontalpodautoscaler.Strategy, status: horizontalpodautoscaler.StatusStrategy,
+			strategy: horizontalpodautoscaler.Strategy, status: horizontalpodautoscaler.StatusStrategy, converted: true,
 		}}},
 		{"batch", v1, []row{
 			{
@@ -160,7 +160,7 @@ func coreResources() []row {
 			fields: append(plain("status.phase"), selectable{"name", "metadata.name", ""}), returned: true,
 		},
 		{
-			kind: "Node", plural: "nodes", short: "no", strategy: node.Strategy, status: node.StatusStrategy,
+			kind: "Node", plural: "nodes", short: "no", strategy: node.Strategy, status: node.StatusStrategy, converted: true,
 			actions: []action{{name: "proxy", kind: "NodeProxyOptions", verbs: proxyVerbs}},
 			fields:  []selectable{{"spec.unschedulable", "", "false"}},
 		},
@@ -235,7 +235,7 @@ func appsResources() []row {
 		{kind: "ControllerRevision", plural: "controllerrevisions", raw: true, strategy: controllerrevision.Strategy},
 		{
 			kind: "DaemonSet", plural: "daemonsets", short: "ds", category: "all",
-			strategy: daemonset.Strategy, status: daemonset.StatusStrategy, annotated: true,
+			strategy: daemonset.Strategy, status: daemonset.StatusStrategy, converted: true,
 		},
 		{
 			kind: "Deployment", plural: "deployments", short: "deploy", category: "all",
@@ -248,7 +248,7 @@ func appsResources() []row {
 		},
 		{
 			kind: "StatefulSet", plural: "statefulsets", short: "sts", category: "all",
-			strategy: statefulset.Strategy, status: statefulset.StatusStrategy, actions: []action{scale},
+			strategy: statefulset.Strategy, status: statefulset.StatusStrategy, actions: []action{scale}, converted: true,
 		},
 	}
 }

@@ -36,7 +36,7 @@ type row struct {
 	graceful     bool // a deletion waits for the kubelet
 	alias        schema.GroupResource
 	raw          bool // contains JSON of any form
-	annotated    bool // the conversion from the internal version adds an annotation, which belongs to the writer
+	converted    bool // the conversion to the internal version and back adds fields, which belong to the writer
 	claims       func() beginner
 	cluster      bool         // has no namespace; the strategy knows it if there is one
 	verbs        metav1.Verbs // of a resource without a strategy
