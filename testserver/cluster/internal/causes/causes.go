@@ -26,10 +26,14 @@ func Order(err error) error {
 	if !strings.HasPrefix(of.ErrStatus.Message, begin) {
 		return err
 	}
-	places := map[string][]int{} // of the causes of each map
+	places := map[place][]int{} // of the causes of each map
 	for i, c := range d.Causes {
 		if in := mapOf(c.Field); in != "" {
-			places[in] = append(places[in], i)
+			at := place{in, c.Type}
+			if element.MatchString(c.Field) {
+				at.of = "" // the errors of one element may have several types
+			}
+			places[at] = append(places[at], i)
 		}
 	}
 	sorted := slices.Clone(d.Causes)
@@ -39,6 +43,13 @@ func Order(err error) error {
 	d.Causes = sorted
 	of.ErrStatus.Message = begin + textOf(sorted)
 	return err
+}
+
+// place is a map with errors. Errors of the field itself are no errors of its elements, and have another type: a missing
+// selector comes before one that must not change.
+type place struct {
+	in string
+	of metav1.CauseType
 }
 
 // sortAt sorts the causes at some places. Those of one element keep their order, which is not random.

@@ -45,6 +45,11 @@ func TestOrder(t *testing.T) {
 			"texts of lists", of(field.Invalid(path.Child("finalizers"), "z", "no"), field.Invalid(path.Child("finalizers"), "a", "no")),
 			`[spec.finalizers: Invalid value: "z": no, spec.finalizers: Invalid value: "a": no]`,
 		},
+		{
+			"a selector that is missing and must not change", of(field.Required(path.Child("selector"), ""),
+				field.Invalid(path.Child("labels"), "a", "no"), field.Invalid(path.Child("selector"), "b", "field is immutable")),
+			`[spec.selector: Required value, spec.labels: Invalid value: "a": no, spec.selector: Invalid value: "b": field is immutable]`,
+		},
 		{"the same twice", of(key("z"), key("z")), "spec.parts[z]: Required value"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
