@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/client-go/rest"
@@ -35,16 +36,22 @@ func (c *Cluster) secure(e *extension.Extension) error {
 		o.Tokens[token] = registry.User{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
 	}
 	for token, name := range c.options.Server.Tokens {
-		o.Tokens[token], o.NoAnonymous = registry.User{Name: name}, true
+		if _, ok := o.Tokens[token]; !ok {
+			o.Tokens[token] = registry.User{Name: name}
+		}
 	}
 	var check func(context.Context, *extension.Attributes) error
-	if c.options.RBAC {
+	switch all := authorizerfactory.NewAlwaysAllowAuthorizer(); {
+	case c.options.RBAC:
 		policy := rbac.New(factory)
 		o.Authorizer, o.Rules, check = policy, policy, policy.CheckEscalation
 		e.Authorize = identity.Authorize(policy)
 		c.controllers = append(c.controllers, policy.Run)
-	} else {
-		all := authorizerfactory.NewAlwaysAllowAuthorizer()
+	case len(c.options.Server.Tokens) > 0:
+		guard := authorizer.AuthorizerFunc(onlyAuthenticated)
+		o.Authorizer, o.Rules = guard, all
+		e.Authorize = identity.Authorize(guard)
+	default:
 		o.Authorizer, o.Rules = authorizer.AuthorizerFunc(all.Authorize), all
 	}
 	c.users = identity.New(factory, o)
@@ -65,6 +72,18 @@ func (c *Cluster) secure(e *extension.Extension) error {
 	e.Authenticate, e.Admission = c.users.Authenticate, chain
 	e.Resources = c.users.Resources(e.Resources)
 	return nil
+}
+
+// publicPaths are the paths that everybody may read, as those of the ClusterRole system:public-info-viewer.
+var publicPaths = []string{"/healthz", "/livez", "/readyz", "/version", "/version/"}
+
+// onlyAuthenticated allows everything to users with credentials, and public paths to everybody.
+func onlyAuthenticated(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	public := !a.IsResourceRequest() && a.GetVerb() == "get" && slices.Contains(publicPaths, a.GetPath())
+	if a.GetUser().GetName() != user.Anonymous || public {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
 }
 
 // disabled returns the admission plugins that are off.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -91,6 +93,49 @@ func TestTokensOfOptions(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"mills", "system:authenticated"}, who.Status.UserInfo.Groups)
 	})
+}
+
+// TestAnonymousRequests sends requests without credentials to servers with a token, with and without RBAC.
+func TestAnonymousRequests(t *testing.T) {
+	for _, rbac := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := cluster.Start(t, cluster.Options{RBAC: rbac, Server: testserver.Options{Tokens: map[string]string{"a-token": "ann"}}})
+			send := func(token, path string) (int, string) {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil)
+				require.NoError(t, err)
+				if token != "" {
+					request.Header.Set("Authorization", "Bearer "+token)
+				}
+				answer, err := c.Server.Client().Do(request)
+				require.NoError(t, err)
+				defer answer.Body.Close()
+				body, err := io.ReadAll(answer.Body)
+				require.NoError(t, err)
+				return answer.StatusCode, string(body)
+			}
+			for _, path := range []string{"/healthz", "/livez", "/readyz", "/version"} {
+				code, _ := send("", path)
+				require.Equal(t, 200, code, path)
+			}
+			for path, want := range map[string]string{
+				"/api": `forbidden: User \"system:anonymous\" cannot get path \"/api\"`,
+				"/api/v1/namespaces/default/pods": `pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API group \"\" ` +
+					`in the namespace \"default\"`,
+				"/api/v1/namespaces/default//secrets/s": `forbidden: User \"system:anonymous\" cannot get resource \"/s\" in API group \"\" ` +
+					`in the namespace \"default\"`,
+			} {
+				code, body := send("", path)
+				require.Equal(t, 403, code, path)
+				require.Contains(t, body, want)
+			}
+			code, _ := send("other", "/healthz")
+			require.Equal(t, 401, code)
+			if !rbac {
+				code, _ = send("a-token", "/api/v1/pods")
+				require.Equal(t, 200, code)
+			}
+		})
+	}
 }
 
 func TestAdmissionPlugins(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // Options are the options of a Cluster. The zero value is as strict as a real cluster without nodes.
 type Options struct {
 	// Server are the options of the API server. Unless Lenient is set, a cluster sets ManagedFields, StrictNamespaces
-	// and NamespaceLifecycle.
+	// and NamespaceLifecycle, and Compress with TLS.
 	Server testserver.Options
 	// Lenient accepts what a real cluster refuses and tests often do not need: namespaces need not exist, managedFields
 	// are not recorded, and a deleted namespace takes its objects along at once.
@@ -26,7 +26,8 @@ type Options struct {
 	// Tokens are accepted bearer tokens, each with its user. Config and ConfigFor have tokens of their own. A request
 	// with another token gets 401.
 	Tokens Tokens
-	// NoAnonymous rejects requests without credentials. Otherwise they come from system:anonymous.
+	// NoAnonymous rejects requests without credentials. Otherwise they come from system:anonymous. Without RBAC, that
+	// user may do everything, except if Server.Tokens is set: it may then read health and version only.
 	NoAnonymous bool
 	// RBAC authorizes requests by roles and bindings. The server then begins with the roles and bindings of a real one.
 	// Without RBAC, everyone may do everything.
@@ -57,6 +58,7 @@ type Options struct {
 func (o Options) server() testserver.Options {
 	if !o.Lenient {
 		o.Server.ManagedFields, o.Server.StrictNamespaces, o.Server.NamespaceLifecycle = true, true, true
+		o.Server.Compress = o.Server.Compress || o.Server.TLS || o.Server.HTTP2
 	}
 	return o.Server
 }

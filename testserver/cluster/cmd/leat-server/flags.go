@@ -67,7 +67,7 @@ func (c *clusterFlags) backend(o testserver.Options, lenient bool) (serve.Backen
 			"--rbac: it needs --token and --tls, because kubectl sends the token of its user only over TLS")}
 	}
 	if len(o.Tokens) > 0 {
-		co.Server.Tokens, co.Tokens, co.NoAnonymous = nil, cluster.Tokens{}, true
+		co.Tokens = cluster.Tokens{}
 		for token, name := range o.Tokens {
 			co.Tokens[token] = cluster.User{Name: name, Groups: []string{"system:masters"}}
 		}

@@ -25,7 +25,7 @@ func userOf(i user.Info) registry.User {
 // Attributes returns what an authorizer sees of a request.
 func Attributes(a *extension.Attributes) authorizer.Attributes {
 	out := authorizer.AttributesRecord{User: Info(a.User), Verb: a.Verb, Path: a.Path}
-	if a.Plural == "" {
+	if !aboutResource(a) {
 		return out
 	}
 	out.ResourceRequest = true
@@ -34,10 +34,14 @@ func Attributes(a *extension.Attributes) authorizer.Attributes {
 	return out
 }
 
+// aboutResource reports whether a path names a version, and not only a group. The name of its resource may be empty:
+// kube-apiserver does not take /api/v1/namespaces/a//secrets for a document either.
+func aboutResource(a *extension.Attributes) bool { return a.Served != "" }
+
 // Context returns a context with what the libraries of Kubernetes read from the contexts of requests.
 func Context(ctx context.Context, a *extension.Attributes) context.Context {
 	info := &request.RequestInfo{Path: a.Path, Verb: a.Verb}
-	if a.Plural != "" {
+	if aboutResource(a) {
 		info.IsResourceRequest = true
 		info.APIGroup, info.APIVersion, info.Resource = a.Group, a.Served, a.Plural
 		info.Subresource, info.Namespace, info.Name = a.Subresource, a.Key.Namespace, a.Key.Name
