@@ -32,8 +32,8 @@ type sample struct {
 }
 
 // TestUnchanged updates an object of each kind on both servers, after another manager has written to it: once with what
-// a program in Go reads and sends again, and once with what it created. Both servers must make a new version in the same
-// cases, and keep the managers in the same order.
+// a program in Go reads and sends again, and once with what it created. Both servers must make a new version in the
+// same cases, and keep the managers in the same order.
 func TestUnchanged(t *testing.T) {
 	var all []sample
 	for _, file := range sampleFiles {

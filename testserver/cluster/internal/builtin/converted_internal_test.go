@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// TestConversionsAddNothingToOtherKinds converts random objects of every kind to the internal version and back. What the
-// conversion adds belongs to the writer, so a kind with such fields needs row.converted.
+// TestConversionsAddNothingToOtherKinds converts random objects of every kind to the internal version and back. What
+// the conversion adds belongs to the writer, so a kind with such fields needs row.converted.
 func TestConversionsAddNothingToOtherKinds(t *testing.T) {
 	for _, g := range groups() {
 		for _, r := range g.resources {

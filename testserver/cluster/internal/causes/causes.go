@@ -45,8 +45,8 @@ func Order(err error) error {
 	return err
 }
 
-// place is a map with errors. Errors of the field itself are no errors of its elements, and have another type: a missing
-// selector comes before one that must not change.
+// place is a map with errors. Errors of the field itself are no errors of its elements, and have another type: a
+// missing selector comes before one that must not change.
 type place struct {
 	in string
 	of metav1.CauseType
