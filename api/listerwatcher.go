@@ -80,13 +80,9 @@ var ErrNoWatchList = errors.New("api: the source does not support WatchLists")
 
 // ListerWatcher is a collection that can be listed, and then watched from the end of the list. It corresponds to
 // cache.ListerWatcher of client-go, but streams the objects instead of holding a whole list.
-//
-// A ListerWatcher that is confined to one namespace says so with a method Namespace() string; a reflector then refuses
-// objects of other namespaces. Resource().Namespaced tells a reflector whether objects have a namespace at all.
 type ListerWatcher[T any] interface {
-	// Resource returns the resource of the collection. It is the zero Resource if the ListerWatcher does not know it;
-	// objects may then have a namespace or not.
-	Resource() Resource
+	// Collection says which objects the ListerWatcher has. It always returns the same value.
+	Collection() Collection
 
 	// List sends exactly one request and passes each item to each as it arrives, on the calling goroutine. An error of
 	// each ends the list with that error. The returned metadata contains the resource version of the list, the token of

@@ -3,10 +3,8 @@ package api
 import "time"
 
 // ShardStatus says who drops the objects of other shards of a collection; see package shard/cut. It is zero for a
-// source of a whole collection. A source shows it with a method Shard() ShardStatus.
+// source of a whole collection.
 type ShardStatus struct {
-	// Selector is the shardSelector of the objects (KEP-5866). Package warmstart uses it: a file is of one shard.
-	Selector string
 	// By is "server" if the server sends only the objects of the shard, and "client" if it sends all of them. It is
 	// "undecided" if no answer has shown yet what the server does, because there are no objects.
 	By string

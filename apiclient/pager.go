@@ -84,7 +84,7 @@ func (p *pager[T]) run(ctx context.Context) error {
 		case "":
 			return nil
 		case o.Continue:
-			return fmt.Errorf("list %s: apiclient: the server returned the same token for the next page again", p.from.Resource())
+			return fmt.Errorf("list %s: apiclient: the server returned the same token for the next page again", p.from.Collection().Resource)
 		}
 		o.Continue, o.ResourceVersion, o.ResourceVersionMatch = token, "", "" // the token names the state
 	}
@@ -125,7 +125,7 @@ func (p *pager[T]) page(ctx context.Context, o api.Options[T]) (metav1.ListMeta,
 		}
 		left -= wait
 		if ended := call.Wait(ctx, wait); ended != nil {
-			return meta, fmt.Errorf("list %s: %w", p.from.Resource(), ended)
+			return meta, fmt.Errorf("list %s: %w", p.from.Collection().Resource, ended)
 		}
 	}
 }

@@ -50,6 +50,11 @@ func (p *PartialClient[T]) Identity() any {
 	return identity{client: p.client, resource: p.resource, namespace: p.namespace}
 }
 
+// Collection implements api.ListerWatcher.
+func (p *PartialClient[T]) Collection() api.Collection {
+	return api.Collection{Resource: p.resource, Namespace: p.namespace}
+}
+
 // Resource returns the resource of the client.
 func (p *PartialClient[T]) Resource() api.Resource { return p.resource }
 

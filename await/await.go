@@ -64,7 +64,7 @@ func (w Waiting) String() string {
 // It corresponds to watchtools.UntilWithSync of client-go.
 func Until[T api.Object](ctx context.Context, lw api.ListerWatcher[T], what string, met func(*cache.Snapshot[T]) (bool, error), o Options) (*cache.Snapshot[T], error) {
 	var at *cache.Snapshot[T]
-	w := wait[T]{lw: lw, o: o, what: what, subject: lw.Resource().String(), check: func(_ deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+	w := wait[T]{lw: lw, o: o, what: what, subject: lw.Collection().Resource.String(), check: func(_ deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
 		at = now
 		return met(now)
 	}}
@@ -143,7 +143,7 @@ func (w *wait[T]) wrap(err error) error {
 }
 
 func (w *wait[T]) unmet(err error) error {
-	u := &UnmetError{Resource: w.lw.Resource(), What: w.what, Subject: w.subject, Listed: w.listed, Last: w.last, Err: err}
+	u := &UnmetError{Resource: w.lw.Collection().Resource, What: w.what, Subject: w.subject, Listed: w.listed, Last: w.last, Err: err}
 	if w.listed && w.waiting != nil {
 		u.Waiting = w.waiting()
 	}

@@ -198,7 +198,7 @@ func TestKeysThatNameNoObject(t *testing.T) {
 		} {
 			_, err := await.Object(b.Context(), tt.lw, tt.key, await.Exists[object](), await.Options{})
 			require.ErrorContains(b, err, tt.want)
-			require.ErrorContains(b, err, "wait for creation of "+tt.lw.Resource().Plural)
+			require.ErrorContains(b, err, "wait for creation of "+tt.lw.Collection().Resource.Plural)
 		}
 		require.Empty(b, b.Requests())
 	})

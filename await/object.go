@@ -23,7 +23,7 @@ import (
 // watch it is enough. It corresponds to watchtools.UntilWithSync of client-go with a field selector.
 func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.Key, c Condition[T], o Options) (T, error) {
 	var none T
-	r := lw.Resource()
+	r := lw.Collection().Resource
 	selector, err := selectObject(lw, key, o.Selector.Fields)
 	if err != nil {
 		return none, fmt.Errorf("wait for %s of %s %s: %w", c.Name, r, api.FormatKey(key), err)
@@ -41,7 +41,7 @@ func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.
 // selectObject returns the field selector of one object. It contains the namespace only if the ListerWatcher is not
 // limited to a namespace, because some servers cannot select by it.
 func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (string, error) {
-	r := lw.Resource()
+	r, namespace := lw.Collection().Resource, lw.Collection().Namespace
 	switch {
 	case key.Name == "":
 		return "", fmt.Errorf("await: the name is empty")
@@ -51,10 +51,6 @@ func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (s
 		return "", fmt.Errorf("await: %s are cluster-scoped; namespace %q is not allowed", r, key.Namespace)
 	}
 	selectors := []string{fields.OneTermEqualSelector("metadata.name", key.Name).String()}
-	namespace := ""
-	if confined, ok := lw.(interface{ Namespace() string }); ok {
-		namespace = confined.Namespace()
-	}
 	switch {
 	case namespace != "" && namespace != key.Namespace:
 		return "", fmt.Errorf("await: the object is in namespace %q, but the client is for namespace %q", key.Namespace, namespace)

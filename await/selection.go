@@ -22,7 +22,7 @@ import (
 // The errors are those of Until, and ErrNone.
 func All[T api.Object](ctx context.Context, lw api.ListerWatcher[T], c Condition[T], o Options) ([]T, error) {
 	s := selection[T]{condition: c, failIfNone: o.FailIfNone, unmet: map[api.Key]Waiting{}}
-	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Resource(), o), check: s.check, waiting: s.waiting}
+	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Collection().Resource, o), check: s.check, waiting: s.waiting}
 	if err := w.run(ctx); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func inOrder(unmet map[api.Key]Waiting) []Waiting {
 func Gone[T api.Object](ctx context.Context, lw api.ListerWatcher[T], o Options) ([]T, error) {
 	g := departure[T]{left: map[api.Key]types.UID{}}
 	c := Deleted[T]("")
-	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Resource(), o), check: g.check}
+	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Collection().Resource, o), check: g.check}
 	w.waiting = func() []Waiting {
 		still := map[api.Key]Waiting{}
 		for key := range g.left {

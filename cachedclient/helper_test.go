@@ -155,7 +155,7 @@ func newFeed(version string, initial ...*widget) *feed {
 	return &feed{initial: initial, version: version, events: make(chan api.Event[*widget])}
 }
 
-func (f *feed) Resource() api.Resource { return widgets }
+func (f *feed) Collection() api.Collection { return api.Collection{Resource: widgets} }
 
 func (f *feed) List(_ context.Context, _ api.Options[*widget], each func(*widget) error) (metav1.ListMeta, error) {
 	for _, w := range f.initial {

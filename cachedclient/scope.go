@@ -28,10 +28,8 @@ type labeled interface{ GetLabels() map[string]string }
 func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
 	o := i.Options()
 	s := parseSelectors[T](o.Selector.Labels, o.Selector.Fields)
-	if confined, ok := i.ListerWatcher().(interface{ Namespace() string }); ok {
-		s.namespace = confined.Namespace()
-	}
-	if shard, ok := i.ListerWatcher().(interface{ Selects(object T) bool }); ok {
+	s.namespace = i.ListerWatcher().Collection().Namespace
+	if shard, ok := api.As[api.Sharded[T]](i.ListerWatcher()); ok {
 		s.selects = shard.Selects
 	}
 	return s

@@ -29,7 +29,7 @@ var (
 	errOldList    = errors.New("consistency: the list is older than the cache")
 	errSamePage   = errors.New("consistency: the list repeats a page")
 	errBusy       = errors.New("consistency: the cache missed a change, and the reflector lists already")
-	errNoMetadata = errors.New("consistency: informer.Options.Check has no effect, because the source has no method Metadata")
+	errNoMetadata = errors.New("consistency: informer.Options.Check has no effect, because the source is no api.MetadataSource")
 )
 
 // difference is an object that the cache does not have as the server has it.
@@ -48,8 +48,8 @@ type difference struct {
 //
 // A check costs one consistent list of PartialObjectMetadata, with the informer's selector: a request for each 500
 // objects, or PageSize, about 1 to 3 KB an object on the wire, and less than 200 bytes an object in memory until the
-// check ends. It ends after at most ten minutes. Versions must be numbers. The source must have a method Metadata, as
-// the clients of apiclient have; otherwise a warning is logged, and the Status has an error.
+// check ends. It ends after at most ten minutes. Versions must be numbers. The source must be an
+// api.MetadataSource, as the clients of apiclient are; otherwise a warning is logged, and the Status has an error.
 func Every(period time.Duration) informer.Check { return every(period) }
 
 type every time.Duration
@@ -64,12 +64,7 @@ type checker struct {
 
 // Run implements informer.Check. It checks from the first list until ctx ends.
 func (e every) Run(ctx context.Context, i informer.Checked) {
-	c := &checker{Checked: i, period: time.Duration(e)}
-	if source, ok := i.Source.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		c.lw = source.Metadata()
-	}
+	c := &checker{Checked: i, period: time.Duration(e), lw: api.MetadataOf(i.Source)}
 	var status informer.CheckStatus
 	if c.lw == nil {
 		c.Logger.Warn("no consistency checks", zap.Error(errNoMetadata))

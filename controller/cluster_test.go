@@ -57,7 +57,7 @@ func (c *cluster) collection(r api.Resource) *collection {
 	return &collection{cluster: c, resource: r, objects: map[api.Key]*thing{}, changed: make(chan struct{})}
 }
 
-func (c *collection) Resource() api.Resource { return c.resource }
+func (c *collection) Collection() api.Collection { return api.Collection{Resource: c.resource} }
 
 func (c *collection) List(_ context.Context, _ api.Options[*thing], each func(*thing) error) (metav1.ListMeta, error) {
 	c.mu.Lock()

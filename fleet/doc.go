@@ -26,5 +26,5 @@
 // # Concurrency
 //
 // A Start may be used by several informers at once. Waiting informers block only their own goroutine, until their
-// context ends. The package starts no goroutine, except a short one when an informer ends while it lists.
+// context ends. The package starts no goroutine.
 package fleet

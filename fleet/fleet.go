@@ -5,15 +5,14 @@ import (
 	"iter"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 const (
@@ -33,10 +32,10 @@ type Options struct {
 	Rand func() float64
 }
 
-// Start decides when the informers of one program list.
+// Start decides when the informers of one program list. It is a reflector.Gate, so scopes.Options can have it too.
 type Start struct {
 	o     Options
-	lists chan struct{} // has an element for each list in progress
+	lists reflector.Gate
 
 	once  sync.Once
 	begin time.Time // when lists may begin; once guards it
@@ -53,11 +52,11 @@ func NewStart(o Options) *Start {
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	return &Start{o: o, lists: make(chan struct{}, o.MaxLists)}
+	return &Start{o: o, lists: reflector.MaxLists(o.MaxLists)}
 }
 
-// acquire waits for the jitter, and until fewer lists are in progress. It returns nil if ctx has ended.
-func (s *Start) acquire(ctx context.Context) *list {
+// Enter implements reflector.Gate. It waits for the jitter, and until fewer lists are in progress.
+func (s *Start) Enter(ctx context.Context) (leave func()) {
 	s.once.Do(func() { s.begin = time.Now().Add(time.Duration(s.o.Rand() * float64(max(0, s.o.Jitter)))) })
 	if d := time.Until(s.begin); d > 0 {
 		timer := time.NewTimer(d)
@@ -65,31 +64,9 @@ func (s *Start) acquire(ctx context.Context) *list {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return nil
 		}
 	}
-	select {
-	case s.lists <- struct{}{}:
-		l := &list{start: s}
-		l.forget = context.AfterFunc(ctx, l.end)
-		return l
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// list is a list in progress. It ends with its context too, because an informer may end between two pages.
-type list struct {
-	start  *Start
-	ended  atomic.Bool
-	forget func() bool // stops waiting for the end of the context
-}
-
-// end lets another list begin. Further calls do nothing.
-func (l *list) end() {
-	if l.ended.CompareAndSwap(false, true) {
-		<-l.start.lists
-	}
+	return s.lists.Enter(ctx)
 }
 
 // Spread returns the arguments of informer.New, for an informer whose lists wait for their turn:
@@ -101,137 +78,50 @@ func (l *list) end() {
 // belongs to one informer. Users of an informer.Factory share it if each passes the results of the same call to
 // informer.Shared.
 func Spread[T api.Object](s *Start, source api.ListerWatcher[T], o informer.Options[T]) (api.ListerWatcher[T], informer.Options[T]) {
-	l := &spread[T]{ListerWatcher: source, turn: &turn{start: s}}
-	before := o.BeforeList
-	o.BeforeList = func(ctx context.Context) {
-		if before != nil {
-			before(ctx)
-		}
-		l.turn.begin(ctx)
-	}
-	return l, o
+	o.Gate = s
+	return &spread[T]{api.Wrapper[T]{ListerWatcher: source}, new(bool)}, o
 }
 
-// turn is the state of the lists of one informer. One reflector calls it, on one goroutine.
-type turn struct {
-	start *Start
-	list  *list // nil unless a list is in progress
-	exact bool  // a list was complete or requested a version: later lists must not accept any version
-}
-
-func (t *turn) begin(ctx context.Context) {
-	if t.list == nil || t.list.ended.Load() {
-		t.list = t.start.acquire(ctx)
-	}
-}
-
-func (t *turn) end() {
-	if t.list != nil {
-		t.list.forget()
-		t.list.end()
-		t.list = nil
-	}
-}
-
-// spread is a source whose lists wait for their turn.
+// spread is a source whose first WatchList accepts any version.
 type spread[T api.Object] struct {
-	api.ListerWatcher[T]
-	turn *turn
+	api.Wrapper[T]
+	// exact says that a list was complete or requested a version: later lists must not accept any version. Only the
+	// goroutine of the reflector uses it.
+	exact *bool
 }
 
-// Namespace returns the namespace of the source, or "".
-func (l *spread[T]) Namespace() string {
-	if confined, ok := l.ListerWatcher.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
-// Selects reports whether the source has an object: a source of one shard has not all.
-func (l *spread[T]) Selects(object T) bool {
-	shard, ok := l.ListerWatcher.(interface{ Selects(object T) bool })
-	return !ok || shard.Selects(object)
-}
-
-// Shard returns who drops the objects of other shards, for a source of a shard.
-func (l *spread[T]) Shard() (s api.ShardStatus) {
-	if shard, ok := l.ListerWatcher.(interface{ Shard() api.ShardStatus }); ok {
-		s = shard.Shard()
-	}
-	return s
-}
-
-// Metadata returns the metadata of the source for consistency checks of an informer, or nil if the source has none. Its
-// lists do not wait for their turn, because a check begins long after the first list.
-func (l *spread[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if source, ok := l.ListerWatcher.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		return source.Metadata()
-	}
-	return nil
-}
-
-// Packed returns a source of the same objects as bytes, whose lists have the same turn, or nil if the source cannot
-// keep bytes. Package packed uses it.
+// Packed returns a source of the same objects as bytes, or nil if the source cannot keep bytes. Package packed uses it.
 func (l *spread[T]) Packed(with func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
-	if packer, ok := l.ListerWatcher.(interface {
-		Packed(with func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
-	}); ok {
+	if packer, ok := l.ListerWatcher.(codec.PackedSource); ok {
 		if source := packer.Packed(with); source != nil {
-			return &spread[*codec.Packed]{source, l.turn}
+			return &spread[*codec.Packed]{api.Wrapper[*codec.Packed]{ListerWatcher: source}, l.exact}
 		}
 	}
 	return nil
 }
 
-// Packer returns the Packer of the objects, or nil if the source has none. Package packed uses it.
-func (l *spread[T]) Packer() *codec.Packer[T] {
-	if own, ok := l.ListerWatcher.(interface{ Packer() *codec.Packer[T] }); ok {
-		return own.Packer()
-	}
-	return nil
-}
-
-// Codec returns the codec of the source, or nil if the source does not say. Package warmstart uses it.
-func (l *spread[T]) Codec() *codec.Codec[T] {
-	if own, ok := l.ListerWatcher.(interface{ Codec() *codec.Codec[T] }); ok {
-		return own.Codec()
-	}
-	return nil
-}
-
-// List lets the next list begin after the last page, or after a failure.
+// List lists the source.
 func (l *spread[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
 	meta, err := l.ListerWatcher.List(ctx, o, each)
-	if err != nil || meta.Continue == "" {
-		l.turn.end()
-	}
-	l.turn.exact = l.turn.exact || err == nil
+	*l.exact = *l.exact || err == nil
 	return meta, err
 }
 
-// Watch lets the next list begin after the end of the initial state, or after a failure. A watch without an initial
-// state lets it begin at once: a file of package warmstart may have been the list.
+// Watch watches the source.
 func (l *spread[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
-	if o.SendInitialEvents != nil && o.ResourceVersion == "" && !l.turn.exact {
-		o.ResourceVersion = "0"
-	} else {
-		l.turn.exact = true
+	if o.SendInitialEvents == nil || o.ResourceVersion != "" {
+		*l.exact = true
 	}
+	if *l.exact {
+		return l.ListerWatcher.Watch(ctx, o)
+	}
+	o.ResourceVersion = "0"
 	return func(yield func(api.Event[T], error) bool) {
-		defer l.turn.end()
-		if o.SendInitialEvents == nil || !*o.SendInitialEvents {
-			l.turn.end()
-		}
 		for event, err := range l.ListerWatcher.Watch(ctx, o) {
 			if !yield(event, err) {
 				return
 			}
-			if event.Type == watch.Bookmark && event.InitialEventsEnd {
-				l.turn.exact = true
-				l.turn.end()
-			}
+			*l.exact = *l.exact || event.InitialEventsEnd
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
-	"reflect"
 	"runtime/debug"
 	"sync"
 	"testing"
@@ -15,18 +14,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/fleet"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/packed"
 	"github.com/leatproject/leat/reflector"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/warmstart"
@@ -101,12 +96,9 @@ func TestTheFirstListWaitsOnce(t *testing.T) {
 		w := newWorld(t)
 		s := fleet.NewStart(fleet.Options{Jitter: time.Minute, Rand: half})
 		started := time.Now()
-		var before int
-		o := informer.Options[*pod]{BeforeList: func(context.Context) { before++ }}
-		inf := w.spread(s, "default", o)
+		inf := w.spread(s, "default", informer.Options[*pod]{})
 		<-inf.Synced()
 		require.Equal(t, 30*time.Second, time.Since(started))
-		require.Equal(t, 1, before, "a hook of the user is called too")
 		<-w.spread(s, "other", informer.Options[*pod]{}).Synced()
 		require.Equal(t, 30*time.Second, time.Since(started), "the second informer does not wait again")
 
@@ -319,42 +311,6 @@ func TestPackedAndChecked(t *testing.T) {
 			require.NoError(t, inf.Status().Check.Err)
 		})
 	}
-}
-
-func TestOptionalMethodsOfASource(t *testing.T) {
-	type source interface {
-		Namespace() string
-		Selects(*pod) bool
-		Packer() *codec.Packer[*pod]
-		Packed(func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		s := fleet.NewStart(fleet.Options{})
-		of := func(lw api.ListerWatcher[*pod]) source {
-			spread, _ := fleet.Spread(s, lw, informer.Options[*pod]{})
-			return spread.(source)
-		}
-		without := of(other{w.source("default")})
-		require.Empty(t, without.Namespace())
-		require.True(t, without.Selects(&pod{}))
-		require.Nil(t, without.Packer())
-		require.Nil(t, without.Packed(nil))
-		require.Nil(t, without.Metadata())
-
-		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
-		shard := cut.New(w.source("default"), hashrange.UID, half, cut.Options{})
-		require.Equal(t, "default", of(shard).Namespace())
-		for _, uid := range []types.UID{"a", "b", "c", "d", "e", "f"} {
-			require.Equal(t, half.Contains(hashrange.Hash(string(uid))), of(shard).Selects(&pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}))
-		}
-		require.Nil(t, of(cut.New[*pod](other{w.source("")}, hashrange.UID, half, cut.Options{})).Packed(nil), "the source in the source has none")
-		require.NotNil(t, of(shard).Metadata())
-
-		all := apiclient.NewPartialOf[*pod](w.client, pods, "default", reflect.TypeFor[*pod]())
-		require.NotNil(t, of(all).Packer())
-	})
 }
 
 func TestUsersOfAFactoryShareAResult(t *testing.T) {

@@ -195,7 +195,7 @@ func TestCheckWithoutMetadata(t *testing.T) {
 		i := informer.New(newSource(), informer.Options[*widget]{Check: consistency.Every(time.Hour), Logger: zap.New(core)})
 		stop := running(t, i)
 		synctest.Wait()
-		require.ErrorContains(t, i.Status().Check.Err, "has no method Metadata")
+		require.ErrorContains(t, i.Status().Check.Err, "is no api.MetadataSource")
 		require.Equal(t, 1, logs.Len())
 		stop()
 	})

@@ -163,14 +163,14 @@ type Share[T api.Object] struct {
 
 // Shared returns a share of the informer for lw and o. The first user creates the informer, and it runs while the
 // factory runs. Two users share an informer if source, T, selectors, KeepManagedFields and NoSharedParts are equal. The
-// source is the result of the method Identity() any of lw, or lw itself if it has no such method. If another option
+// source is the Identity of lw, or lw itself if it is no api.Identified. If another option
 // except Logger differs, the error is a *ConflictError; functions are equal if they are the same function value. Shared
 // returns ErrStopped when the factory is ending, and panics if the source cannot be compared.
 func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*Share[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state >= runstate.Ending {
-		return nil, fmt.Errorf("share %s: %w", lw.Resource(), ErrStopped)
+		return nil, fmt.Errorf("share %s: %w", lw.Collection().Resource, ErrStopped)
 	}
 	key := shareKey{
 		source: identity(lw), object: reflect.TypeFor[T](),
@@ -185,7 +185,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 			f.startInformer(s)
 		}
 	} else if option := firstDifference(s.options.(Options[T]), o); option != "" {
-		return nil, &ConflictError{Resource: lw.Resource(), Option: option}
+		return nil, &ConflictError{Resource: lw.Collection().Resource, Option: option}
 	}
 	s.users++
 	return &Share[T]{Informer: s.informer.(*Informer[T]), factory: f, shared: s, done: make(chan struct{})}, nil
@@ -203,11 +203,11 @@ func newShared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) 
 // identity returns the source of a ListerWatcher: the value that is equal for ListerWatchers of the same collection.
 func identity[T any](lw api.ListerWatcher[T]) any {
 	source := any(lw)
-	if i, ok := lw.(interface{ Identity() any }); ok {
+	if i, ok := lw.(api.Identified); ok {
 		source = i.Identity()
 	}
 	if !reflect.ValueOf(source).Comparable() {
-		panic(fmt.Sprintf("informer: Shared compares sources, and a source of type %T cannot be compared; give it a method Identity() any", source))
+		panic(fmt.Sprintf("informer: Shared compares sources, and a source of type %T cannot be compared; make it an api.Identified", source))
 	}
 	return source
 }

@@ -293,7 +293,7 @@ func TestInformerKeepsItsOwnLogger(t *testing.T) {
 func TestSourceMustBeComparable(t *testing.T) {
 	f := informer.NewFactory(informer.FactoryOptions{})
 	require.PanicsWithValue(t,
-		"informer: Shared compares sources, and a source of type informer_test.incomparable cannot be compared; give it a method Identity() any",
+		"informer: Shared compares sources, and a source of type informer_test.incomparable cannot be compared; make it an api.Identified",
 		func() {
 			_, _ = informer.Shared(f, incomparable{source: newSource()}, informer.Options[*widget]{})
 		})

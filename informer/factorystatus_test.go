@@ -30,7 +30,7 @@ func newGated(kind string) *gated {
 	return &gated{source: newSource(), resource: r, gate: make(chan struct{})}
 }
 
-func (g *gated) Resource() api.Resource { return g.resource }
+func (g *gated) Collection() api.Collection { return api.Collection{Resource: g.resource} }
 
 func (g *gated) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
 	return func(yield func(api.Event[*widget], error) bool) {

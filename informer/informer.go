@@ -52,9 +52,8 @@ type Options[T api.Object] struct {
 	// OnRequest is called with every list and watch that has ended, for metrics. It must not block.
 	OnRequest func(reflector.Request)
 
-	// BeforeList is called on the reflector's goroutine before each WatchList and before each page of a list, and may
-	// block until ctx ends. Package fleet uses it to spread lists over time.
-	BeforeList func(ctx context.Context)
+	// Gate bounds the number of lists of several informers. It may be nil. See packages fleet and scopes.
+	Gate reflector.Gate
 
 	// ResyncPeriod is the time between two resyncs of each handler without a period of its own. 0 means no resyncs. A
 	// period below a second is raised to a second.
@@ -185,12 +184,12 @@ func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
 		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: o.NoSharedParts,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
-		BeforeList: o.BeforeList, Logger: o.Logger, Tuning: o.Tuning,
+		Gate: o.Gate, Logger: o.Logger, Tuning: o.Tuning,
 	}
 }
 
 // Resource returns the resource of the cached objects.
-func (i *Informer[T]) Resource() api.Resource { return i.lw.Resource() }
+func (i *Informer[T]) Resource() api.Resource { return i.lw.Collection().Resource }
 
 // ListerWatcher returns the ListerWatcher that New received.
 func (i *Informer[T]) ListerWatcher() api.ListerWatcher[T] { return i.lw }

@@ -30,7 +30,7 @@ func TestDeliveringDoesNotAllocate(t *testing.T) {
 // unknown is a ListerWatcher that does not know its resource. It is never listed.
 type unknown struct{ api.ListerWatcher[*thing] }
 
-func (unknown) Resource() api.Resource { return api.Resource{} }
+func (unknown) Collection() api.Collection { return api.Collection{Resource: api.Resource{}} }
 
 // TestCrashOnPanic calls the function that a listener's goroutine calls, because a panic there would end the process.
 func TestCrashOnPanic(t *testing.T) {

@@ -109,4 +109,6 @@ func TestReleasedShareHoldsNoHandler(t *testing.T) {
 // unlisted is a ListerWatcher without methods: its tests send no request.
 type unlisted struct{ api.ListerWatcher[*thing] }
 
-func (*unlisted) Resource() api.Resource { return api.Resource{Version: "v1", Plural: "things"} }
+func (*unlisted) Collection() api.Collection {
+	return api.Collection{Resource: api.Resource{Version: "v1", Plural: "things"}}
+}

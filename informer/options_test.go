@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/reflector"
 )
 
 // TestEveryOptionReachesTheReflector sets every option, and checks that every option of the reflector is set.
@@ -21,7 +23,7 @@ func TestEveryOptionReachesTheReflector(t *testing.T) {
 		switch {
 		case f.Anonymous, f.Name == "OnWait": // New sets OnWait
 			continue
-		case f.Name == "BeforeList", f.Name == "NotOlderThan": // package scopes sets them
+		case f.Name == "NotOlderThan": // package scopes sets it
 			continue
 		}
 		field := reflected.FieldByIndex(f.Index)
@@ -49,5 +51,9 @@ func setSomething(field reflect.Value) {
 		}
 	case reflect.Pointer:
 		field.Set(reflect.New(field.Type().Elem()))
+	case reflect.Interface:
+		if gate := reflect.ValueOf(reflector.MaxLists(1)); gate.Type().Implements(field.Type()) {
+			field.Set(gate)
+		}
 	}
 }

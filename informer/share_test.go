@@ -21,8 +21,8 @@ import (
 // replicas lists pods in protobuf that differ in their names, and never sends an event.
 type replicas struct{ *codec.Codec[*corev1.Pod] }
 
-func (replicas) Resource() api.Resource {
-	return api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+func (replicas) Collection() api.Collection {
+	return api.Collection{Resource: api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}}
 }
 
 func (s replicas) List(ctx context.Context, o api.Options[*corev1.Pod], each func(*corev1.Pod) error) (metav1.ListMeta, error) {
@@ -37,7 +37,7 @@ func (s replicas) List(ctx context.Context, o api.Options[*corev1.Pod], each fun
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	return s.DecodeList(ctx, bytes.NewReader(body), codec.MediaTypeProtobuf, s.Resource(), o, each)
+	return s.DecodeList(ctx, bytes.NewReader(body), codec.MediaTypeProtobuf, s.Collection().Resource, o, each)
 }
 
 func (replicas) Watch(ctx context.Context, o api.Options[*corev1.Pod]) iter.Seq2[api.Event[*corev1.Pod], error] {

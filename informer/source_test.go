@@ -98,7 +98,7 @@ func (s *source) bookmark() string {
 	return version
 }
 
-func (s *source) Resource() api.Resource { return widgets }
+func (s *source) Collection() api.Collection { return api.Collection{Resource: widgets} }
 
 func (s *source) List(_ context.Context, _ api.Options[*widget], each func(*widget) error) (metav1.ListMeta, error) {
 	initial, version, _ := s.snapshot()

@@ -103,7 +103,7 @@ func (i *Informer[T]) Status() Status {
 
 // shard returns who drops the objects of other shards.
 func (i *Informer[T]) shard() (s api.ShardStatus) {
-	if shard, ok := i.lw.(interface{ Shard() api.ShardStatus }); ok {
+	if shard, ok := api.As[api.Sharded[T]](i.lw); ok {
 		s = shard.Shard()
 	}
 	return s

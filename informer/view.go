@@ -62,7 +62,7 @@ func heldOptions[T, H api.Object](i *Informer[T], f Form[T, H]) Options[H] {
 	o := i.o
 	held := Options[H]{
 		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: true, // readers own what they get
-		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest, BeforeList: o.BeforeList,
+		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest, Gate: o.Gate,
 		ResyncPeriod: o.ResyncPeriod, Check: o.Check, StuckAfter: o.StuckAfter, CrashOnPanic: o.CrashOnPanic, Logger: o.Logger, Tuning: o.Tuning,
 	}
 	if o.Transform != nil {

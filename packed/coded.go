@@ -49,7 +49,7 @@ func (c *coded[T]) HoldObjects(i *informer.Informer[T]) {
 	}
 	source, k := sourceOf(i.ListerWatcher(), added)
 	if added != nil {
-		source = &encodingSource{source, e}
+		source = &encodingSource{api.Wrapper[*codec.Packed]{ListerWatcher: source}, e}
 	}
 	informer.View(i, formOf(source, k, e.add))
 }
@@ -135,21 +135,8 @@ func (e *encoder) release(enough int) {
 // encodingSource holds the first objects of the first list back until the encoder is trained, so that they are encoded
 // too.
 type encodingSource struct {
-	api.ListerWatcher[*codec.Packed]
+	api.Wrapper[*codec.Packed]
 	encoder *encoder
-}
-
-// Namespace returns the namespace that the source is confined to, or "" for all.
-func (s *encodingSource) Namespace() string {
-	if confined, ok := s.ListerWatcher.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
-// Metadata returns the metadata of the source's objects, or nil if the source has none.
-func (s *encodingSource) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	return metadataOf(s.ListerWatcher)
 }
 
 // List lists the source. The objects that wait for a training are passed on together.

@@ -11,19 +11,11 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// packer is a ListerWatcher that can keep the bytes of its answers. The clients of apiclient and of
-// apiclient/websocket implement it. Packed returns nil if a ListerWatcher that wraps another cannot.
-type packer interface {
-	Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
-}
-
 // packerOf returns the Packer of the objects of lw. A ListerWatcher whose objects have a type that is known only at run
 // time has its own, such as an apiclient.PartialOf.
 func packerOf[T api.Object](lw api.ListerWatcher[T], o codec.Options) *codec.Packer[T] {
-	if own, ok := lw.(interface{ Packer() *codec.Packer[T] }); ok {
-		if k := own.Packer(); k != nil {
-			return k
-		}
+	if own, ok := api.As[codec.PackerSource[T]](lw); ok {
+		return own.Packer()
 	}
 	return codec.NewPacker[T](o)
 }
@@ -31,7 +23,7 @@ func packerOf[T api.Object](lw api.ListerWatcher[T], o codec.Options) *codec.Pac
 // sourceOf returns the objects of lw as bytes, and the Packer that unpacks them. keep is called with each new object
 // and its plain bytes, and may be nil; see codec.Packer.Codec.
 func sourceOf[T api.Object](lw api.ListerWatcher[T], keep func(*codec.Packed, []byte)) (source api.ListerWatcher[*codec.Packed], k *codec.Packer[T]) {
-	if p, ok := lw.(packer); ok {
+	if p, ok := lw.(codec.PackedSource); ok {
 		source = p.Packed(func(o codec.Options) *codec.Codec[*codec.Packed] {
 			k = packerOf(lw, o)
 			return k.Codec(keep)
@@ -51,30 +43,11 @@ type encoding[T api.Object] struct {
 	keep   func(*codec.Packed, []byte) // may be nil
 }
 
-// Resource returns the resource of the source.
-func (e *encoding[T]) Resource() api.Resource { return e.lw.Resource() }
+// Collection returns the collection of the source.
+func (e *encoding[T]) Collection() api.Collection { return e.lw.Collection() }
 
-// Namespace returns the namespace that the source is confined to, or "" for all.
-func (e *encoding[T]) Namespace() string {
-	if confined, ok := e.lw.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
-// Metadata returns the metadata of the source's objects, or nil if the source has none.
-func (e *encoding[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	return metadataOf(e.lw)
-}
-
-func metadataOf(lw any) api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if s, ok := lw.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		return s.Metadata()
-	}
-	return nil
-}
+// Unwrap returns the source. Its capabilities that depend on the type of the objects do not fit those of an encoding.
+func (e *encoding[T]) Unwrap() any { return e.lw }
 
 // options returns the options for the source. It has no Known, because the source could only return decoded objects.
 func (e *encoding[T]) options(o api.Options[*codec.Packed]) api.Options[T] {
@@ -128,7 +101,7 @@ func (e *encoding[T]) pack(object T, event watch.EventType, report func(*api.Und
 		return p, nil
 	}
 	undecodable := &api.UndecodableError{
-		Resource: e.Resource(), Key: api.KeyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Resource: e.lw.Collection().Resource, Key: api.KeyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Type: event, Err: err,
 	}
 	if report == nil {

@@ -55,6 +55,6 @@ func labelled(app string) func(*pod) {
 // nowhere is never listed.
 type nowhere struct{ api.ListerWatcher[*pod] }
 
-func (nowhere) Resource() api.Resource {
-	return api.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
+func (nowhere) Collection() api.Collection {
+	return api.Collection{Resource: api.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}}
 }

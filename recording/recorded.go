@@ -37,11 +37,10 @@ func recordedOf[T api.Object](t *Timeline[T], r api.Resource, namespace string) 
 	return s
 }
 
-// Resource returns the resource of the source.
-func (s *recorded[T]) Resource() api.Resource { return s.resource }
-
-// Namespace returns the namespace of the source, or "" for all.
-func (s *recorded[T]) Namespace() string { return s.namespace }
+// Collection implements api.ListerWatcher.
+func (s *recorded[T]) Collection() api.Collection {
+	return api.Collection{Resource: s.resource, Namespace: s.namespace}
+}
 
 var errSelectors = errors.New("recording: a source has no selectors; it has what was recorded")
 

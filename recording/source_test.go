@@ -200,7 +200,7 @@ func TestASourceHasNoSelectors(t *testing.T) {
 		for _, err := range source.Watch(t.Context(), o) {
 			require.ErrorIs(t, err, api.ErrNoWatchList)
 		}
-		require.Equal(t, "default", source.Namespace())
+		require.Equal(t, "default", source.Collection().Namespace)
 		require.Equal(t, source.End(), begin)
 	})
 }

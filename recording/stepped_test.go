@@ -116,7 +116,7 @@ func TestASteppedSourceRefuses(t *testing.T) {
 		require.EqualError(t, source.Advance("2"), "recording: pods cannot go back from version "+all[9].version+" to 2")
 		require.ErrorContains(t, source.Advance("999999"), "recording: pods cannot advance to version 999999: the recording ends with version ")
 		require.ErrorContains(t, source.Advance("x"), `to "x": they have no order`)
-		require.Equal(t, "default", source.Namespace())
+		require.Equal(t, "default", source.Collection().Namespace)
 		o := api.Options[*corev1.Pod]{}
 		o.FieldSelector = "a=b"
 		_, err := source.List(t.Context(), o, nil)

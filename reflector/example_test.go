@@ -16,7 +16,7 @@ import (
 // shelf is a server with two objects. One of them changes.
 type shelf struct{}
 
-func (shelf) Resource() api.Resource { return things }
+func (shelf) Collection() api.Collection { return api.Collection{Resource: things} }
 
 func (shelf) List(_ context.Context, o api.Options[*thing], each func(*thing) error) (metav1.ListMeta, error) {
 	fmt.Printf("server: list at version %q\n", o.ResourceVersion)

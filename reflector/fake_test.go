@@ -182,7 +182,7 @@ func (f *fake) asked() inquiry {
 	return i
 }
 
-func (f *fake) Resource() api.Resource { return things }
+func (f *fake) Collection() api.Collection { return api.Collection{Resource: things} }
 
 // begin notes a request and returns the steps of its answer.
 func (f *fake) begin(ctx context.Context, verb string, o api.Options[*thing]) []any {

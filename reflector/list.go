@@ -130,6 +130,7 @@ func (r *Reflector[T]) commit(s *state, staged *staging[T], version string) erro
 	}
 	r.undecodable.endList()
 	r.status.listed(len(list), version)
+	r.leaveGate()
 	return nil
 }
 

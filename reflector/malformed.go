@@ -33,15 +33,13 @@ type scope struct {
 	namespace                 string // the only namespace of the collection; empty for all
 }
 
-// scopeOf returns the scope of a ListerWatcher. Without a method Namespace, it may return objects of any namespace.
-func scopeOf[T any](lw api.ListerWatcher[T]) scope {
-	resource := lw.Resource()
-	c := scope{namespaced: resource.Namespaced, clusterScoped: !resource.Namespaced && resource.Plural != ""}
-	if confined, ok := lw.(interface{ Namespace() string }); ok {
-		c.namespace = confined.Namespace()
-	}
-	return c
+// scopeOf returns the scope of a collection.
+func scopeOf(c api.Collection) scope {
+	r := c.Resource
+	return scope{namespaced: r.Namespaced, clusterScoped: !r.Namespaced && r.Plural != "", namespace: c.Namespace}
 }
+
+func (r *Reflector[T]) resource() api.Resource { return r.lw.Collection().Resource }
 
 // check returns the reason why no object of the collection can have this key, or nil. It does not allocate.
 func (c scope) check(key api.Key) error {
@@ -73,7 +71,7 @@ func isClean(part string) bool {
 // malformed returns the error for an object that scope.check refused. The error contains only what a log may contain.
 func (r *Reflector[T]) malformed(key api.Key, uid types.UID, version string, kind apiwatch.EventType, reason error) *api.UndecodableError {
 	return &api.UndecodableError{
-		Resource: r.lw.Resource(), Key: api.Key{Namespace: excerpt(key.Namespace), Name: excerpt(key.Name)},
+		Resource: r.resource(), Key: api.Key{Namespace: excerpt(key.Namespace), Name: excerpt(key.Name)},
 		UID: types.UID(excerpt(string(uid))), ResourceVersion: excerpt(version), Type: kind, Err: reason,
 	}
 }

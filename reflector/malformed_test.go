@@ -86,12 +86,10 @@ func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
 // confined is a source of one namespace.
 type confined struct{ *fake }
 
-func (confined) Namespace() string { return "mine" }
-
-func (confined) Resource() api.Resource {
-	r := things
-	r.Namespaced = true
-	return r
+func (confined) Collection() api.Collection {
+	c := api.Collection{Resource: things, Namespace: "mine"}
+	c.Resource.Namespaced = true
+	return c
 }
 
 // An object of another namespace is skipped. It cannot be an object that the list lacks, so the list deletes.

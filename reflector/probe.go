@@ -136,7 +136,7 @@ func (r *Reflector[T]) probe(ctx context.Context, reached string) error {
 	defer dog.stop()
 	dog.after(probeTimeout)
 	o := api.Options[T]{ListOptions: metav1.ListOptions{Limit: 1}}
-	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, selectOneName(r.o.Selector.Fields, r.lw.Resource().Namespaced)
+	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, selectOneName(r.o.Selector.Fields, r.resource().Namespaced)
 	o.OnUndecodable = func(*api.UndecodableError) error { return nil }
 	meta, err := r.lw.List(ctx, o, func(T) error { return nil })
 	switch {

@@ -63,10 +63,8 @@ type Options[T any] struct {
 	// OnWait is called with true on the reflector's goroutine before a watch waits for its next event, if its source
 	// calls api.Options.OnWait. It is then called with false when the watch has ended.
 	OnWait func(more bool)
-	// BeforeList is called on the reflector's goroutine before each WatchList and before each page of a list. It may
-	// block until ctx ends, to bound the number of lists of several reflectors. OnRequest reports the end of the
-	// request. The store gets Replace, or Bookmark, when the state is complete.
-	BeforeList func(ctx context.Context)
+	// Gate bounds the number of lists of several reflectors. It may be nil.
+	Gate Gate
 	// NotOlderThan is the oldest version that the first list may have. The default accepts any version. Set it if the
 	// store has newer objects of the same server already.
 	NotOlderThan string
@@ -135,6 +133,7 @@ type Reflector[T api.Object] struct {
 	versions        versionUse // this and the fields below belong to the goroutine of Run
 	malformedLogged int        // malformed objects of the list or watch in progress that were logged
 	fatal           error      // the callbacks of a request set it to end Run
+	leave           func()     // of the Gate, while a list is in progress; otherwise nil
 }
 
 // New returns a reflector that fills store from lw.
@@ -145,7 +144,7 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 		rand:        o.Rand,
 		status:      newSharedStatus(),
 		undecodable: newUndecodables(),
-		scope:       scopeOf(lw),
+		scope:       scopeOf(lw.Collection()),
 		versions:    versionUse{reuse: !o.NoListReuse, dedup: !o.NoWatchDedup},
 	}
 	r.o.MinWatchTimeout = orDefault(o.MinWatchTimeout, 5*time.Minute)
@@ -171,7 +170,7 @@ func (r *Reflector[T]) setLogger(log *zap.Logger) {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	fields := []zap.Field{zap.Stringer("resource", r.lw.Resource())}
+	fields := []zap.Field{zap.Stringer("resource", r.resource())}
 	for _, part := range []struct{ name, value string }{
 		{"namespace", r.scope.namespace}, {"labels", r.o.Selector.Labels}, {"fields", r.o.Selector.Fields},
 	} {
@@ -187,7 +186,7 @@ func (r *Reflector[T]) Logger() *zap.Logger { return r.log }
 
 // Name describes the collection in a few words: its resource, and its namespace and selectors if it has any.
 func (r *Reflector[T]) Name() string {
-	name := r.lw.Resource().String()
+	name := r.resource().String()
 	if r.scope.namespace != "" {
 		name += " in " + r.scope.namespace
 	}
@@ -252,14 +251,18 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		panic("reflector: Run was called twice; create a new Reflector for each Run")
 	}
 	defer r.status.phase(Stopped)
+	defer r.leaveGate()
 	t := &turn[T]{}
 	t.s = r.limits.first(time.Now())
 	t.s.version = r.o.NotOlderThan
 	for {
-		if r.o.BeforeList != nil && t.s.lists() {
-			r.o.BeforeList(ctx)
+		if t.s.lists() {
+			r.enterGate(ctx)
 		}
 		err := r.perform(ctx, t)
+		if err != nil {
+			r.leaveGate()
+		}
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -35,7 +35,7 @@ func newSteady(n int) *steady {
 	return s
 }
 
-func (s *steady) Resource() api.Resource { return things }
+func (s *steady) Collection() api.Collection { return api.Collection{Resource: things} }
 
 func (s *steady) object(o api.Options[*thing], name []byte) *thing {
 	if o.Known != nil {

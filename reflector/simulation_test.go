@@ -128,7 +128,7 @@ func number(version string) int {
 	return n
 }
 
-func (w *world) Resource() api.Resource { return things }
+func (w *world) Collection() api.Collection { return api.Collection{Resource: things} }
 
 // refusal returns a random error of a request, or nil.
 func (w *world) refusal() error {

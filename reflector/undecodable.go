@@ -26,7 +26,7 @@ func (r *Reflector[T]) transform(object T, kind apiwatch.EventType) (result T, b
 	}
 	key, uid, version := api.KeyOf(object), object.GetUID(), object.GetResourceVersion()
 	fail := func(err error) *api.UndecodableError {
-		return &api.UndecodableError{Resource: r.lw.Resource(), Key: key, UID: uid, ResourceVersion: version, Type: kind, Err: err}
+		return &api.UndecodableError{Resource: r.resource(), Key: key, UID: uid, ResourceVersion: version, Type: kind, Err: err}
 	}
 	defer func() {
 		if p := recover(); p != nil {

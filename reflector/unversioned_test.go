@@ -26,7 +26,7 @@ type tracker struct {
 	events chan api.Event[*thing]
 }
 
-func (s *tracker) Resource() api.Resource { return things }
+func (s *tracker) Collection() api.Collection { return api.Collection{Resource: things} }
 
 func (s *tracker) List(_ context.Context, _ api.Options[*thing], each func(*thing) error) (metav1.ListMeta, error) {
 	for _, t := range s.list {

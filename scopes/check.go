@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // checked returns what Options.Check needs of a scope. The check compares what the stream of the scope has brought, so
@@ -114,18 +115,12 @@ func (i identities[T]) Identity(key api.Key) (uid types.UID, version string, exi
 // checkSource is the source of a scope for its check.
 type checkSource[T api.Object] struct {
 	from  api.ListerWatcher[T]
-	lists chan struct{}
+	lists reflector.Gate
 }
 
 // Metadata returns the metadata of the source, with a bound on the lists, or nil if the source has none.
 func (c checkSource[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	source, ok := c.from.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	})
-	if !ok {
-		return nil
-	}
-	from := source.Metadata()
+	from := api.MetadataOf(c.from)
 	if from == nil {
 		return nil
 	}
@@ -138,18 +133,13 @@ func (c checkSource[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetada
 // it. Price: with checks, the server gets up to twice as many lists at once.
 type boundedLists struct {
 	api.ListerWatcher[*metav1.PartialObjectMetadata]
-	lists chan struct{} // has an element for each request in progress
+	lists reflector.Gate
 }
 
 // List implements api.ListerWatcher.
 func (b boundedLists) List(
 	ctx context.Context, o api.Options[*metav1.PartialObjectMetadata], each func(*metav1.PartialObjectMetadata) error,
 ) (metav1.ListMeta, error) {
-	select {
-	case b.lists <- struct{}{}:
-	case <-ctx.Done():
-		return metav1.ListMeta{}, ctx.Err()
-	}
-	defer func() { <-b.lists }()
+	defer b.lists.Enter(ctx)()
 	return b.ListerWatcher.List(ctx, o, each)
 }

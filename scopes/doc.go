@@ -6,7 +6,7 @@
 //	ListerWatcher → Reflector → Scope ─┼→ DeltaFIFO → informer.Informer → handlers
 //	ListerWatcher → Reflector → Scope ─┘
 //
-// Read scopes.go for the set, member.go for one scope and the bound on lists, feed.go for Run and the status, follow.go
+// Read scopes.go for the set, member.go for one scope, feed.go for Run and the status, follow.go
 // for scopes that follow objects, and check.go for consistency checks. deltafifo.Scopes decides what a change is.
 //
 // # Example

@@ -194,7 +194,7 @@ func (s *Set[T]) status() (all []informer.ScopeStatus, late string) {
 	for _, m := range s.current() {
 		r := m.reflector.Status()
 		status := informer.ScopeStatus{
-			Name: m.scope.Name, Namespace: namespaceOf(m.scope.Source), Selector: m.scope.Selector,
+			Name: m.scope.Name, Namespace: m.scope.Source.Collection().Namespace, Selector: m.scope.Selector,
 			Synced: runstate.IsClosed(m.store.Listed()), Queued: m.queued.Load(), Objects: m.store.Len(),
 			ResourceVersion: m.store.Version(), Undecodable: len(m.reflector.Undecodable()), Shard: m.shard(), Reflector: r,
 			Check: m.checkStatus(),

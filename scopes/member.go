@@ -16,12 +16,11 @@ import (
 // member is a scope of a Set, with its reflector.
 type member[T api.Object] struct {
 	scope     Scope[T]
-	named     bool // by the user
+	named     bool           // by the user
+	sharded   api.Sharded[T] // nil unless the source is of a shard
 	store     *deltafifo.Scope[T]
 	reflector *reflector.Reflector[T]
-	lists     chan struct{}                        // of the Set
-	queued    atomic.Bool                          // the reflector waits for lists
-	listing   bool                                 // the member has an element in lists; only the reflector's goroutine uses it
+	queued    atomic.Bool                          // the reflector waits for other lists
 	gone      chan struct{}                        // closed when the cache does not have the objects any more
 	check     atomic.Pointer[informer.CheckStatus] // nil before the check has reported
 
@@ -34,27 +33,15 @@ type member[T api.Object] struct {
 // newMember returns a member that does not run. The mutex of the Set is held.
 func (s *Set[T]) newMember(scope Scope[T], named bool) *member[T] {
 	m := &member[T]{
-		scope: scope, store: s.queue.Add(namespaceOf(scope.Source), scope.Selector), lists: s.lists, gone: make(chan struct{}),
+		scope: scope, store: s.queue.Add(scope.Source.Collection().Namespace, scope.Selector), gone: make(chan struct{}),
 	}
+	m.sharded, _ = api.As[api.Sharded[T]](scope.Source)
 	o := s.each
 	o.Selector, o.NotOlderThan = scope.Selector, s.queue.Newest()
-	o.BeforeList = func(ctx context.Context) {
-		if s.each.BeforeList != nil {
-			s.each.BeforeList(ctx)
-		}
-		m.beforeList(ctx)
-	}
+	o.Gate = queue{s.lists, &m.queued}
 	m.named = named
 	o.Logger = m.logger(s.log)
-	o.OnRequest = func(r reflector.Request) {
-		if r.Err != nil || r.Complete {
-			m.endList()
-		}
-		if s.each.OnRequest != nil {
-			s.each.OnRequest(r)
-		}
-	}
-	m.reflector = reflector.New(scope.Source, reflector.Store[T](listEnd[T]{m.store, m}), o)
+	m.reflector = reflector.New(scope.Source, reflector.Store[T](m.store), o)
 	return m
 }
 
@@ -68,32 +55,22 @@ func (m *member[T]) logger(log *zap.Logger) *zap.Logger {
 
 // shard returns who drops the objects of other shards.
 func (m *member[T]) shard() (s api.ShardStatus) {
-	if shard, ok := m.scope.Source.(interface{ Shard() api.ShardStatus }); ok {
-		s = shard.Shard()
+	if m.sharded != nil {
+		s = m.sharded.Shard()
 	}
 	return s
 }
 
-// beforeList waits until fewer lists are in progress.
-func (m *member[T]) beforeList(ctx context.Context) {
-	if m.listing {
-		return
-	}
-	m.queued.Store(true)
-	defer m.queued.Store(false)
-	select {
-	case m.lists <- struct{}{}:
-		m.listing = true
-	case <-ctx.Done():
-	}
+// queue is the gate of a member. It notes that the member waits.
+type queue struct {
+	reflector.Gate
+	waits *atomic.Bool
 }
 
-// endList lets another list begin.
-func (m *member[T]) endList() {
-	if m.listing {
-		m.listing = false
-		<-m.lists
-	}
+func (q queue) Enter(ctx context.Context) (leave func()) {
+	q.waits.Store(true)
+	defer q.waits.Store(false)
+	return q.Gate.Enter(ctx)
 }
 
 // remove ends the reflector, whose goroutine then removes the objects. The mutex of the Set is held.
@@ -106,28 +83,9 @@ func (m *member[T]) remove(silent bool) {
 	}
 }
 
-// listEnd is the store of a reflector. It notices that a list is complete.
-type listEnd[T api.Object] struct {
-	*deltafifo.Scope[T]
-	m *member[T]
-}
-
-// Replace implements reflector.Store.
-func (l listEnd[T]) Replace(list []T, version string) {
-	l.Scope.Replace(list, version)
-	l.m.endList()
-}
-
-// Bookmark implements reflector.Store.
-func (l listEnd[T]) Bookmark(version string) {
-	l.Scope.Bookmark(version)
-	l.m.endList()
-}
-
 // run runs the reflector of a member until ctx ends.
 func (s *Set[T]) run(ctx context.Context, m *member[T]) error {
 	err := m.reflector.Run(ctx)
-	m.endList()
 	s.mu.Lock()
 	removed, silent := m.removed, m.silent
 	s.mu.Unlock()

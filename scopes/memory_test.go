@@ -21,8 +21,9 @@ type quiet struct {
 	objects   int
 }
 
-func (q quiet) Resource() api.Resource { return widgets }
-func (q quiet) Namespace() string      { return q.namespace }
+func (q quiet) Collection() api.Collection {
+	return api.Collection{Resource: widgets, Namespace: q.namespace}
+}
 
 func (q quiet) List(context.Context, api.Options[*widget], func(*widget) error) (metav1.ListMeta, error) {
 	return metav1.ListMeta{}, fmt.Errorf("no list")

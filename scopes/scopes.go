@@ -32,8 +32,8 @@ const defaultMaxLists = 16
 type Scope[T any] struct {
 	// Name identifies the scope in its set. The default is the namespace of the source, or "all", and the selector.
 	Name string
-	// Source lists and watches the objects. If it has a method Namespace() string that returns a namespace, the scope
-	// has objects of this namespace only.
+	// Source lists and watches the objects. If its Collection has a namespace, the scope has objects of this namespace
+	// only.
 	Source api.ListerWatcher[T]
 	// Selector restricts which objects of the source are read.
 	Selector api.Selector
@@ -46,7 +46,7 @@ type Scope[T any] struct {
 type Options[T api.Object] struct {
 	informer.Options[T]
 	// MaxLists is the largest number of lists in progress at once. A WatchList counts until its initial state is
-	// complete. Checks have a bound of their own, which is as large. 0 means 16.
+	// complete. Checks have a bound of their own, which is as large. 0 means 16. A Gate replaces the bound on lists.
 	MaxLists int
 }
 
@@ -57,10 +57,10 @@ type Set[T api.Object] struct {
 	resource api.Resource
 	queue    *deltafifo.Scopes[T]
 	each     reflector.Options[T] // of each scope
-	lists    chan struct{}        // has an element for each list in progress
-	check    informer.Check       // nil means no checks
-	checks   chan struct{}        // has an element for each request of a check in progress
-	active   sync.WaitGroup       // the goroutines of Run
+	lists    reflector.Gate
+	check    informer.Check // nil means no checks
+	checks   reflector.Gate // for the requests of checks
+	active   sync.WaitGroup // the goroutines of Run
 	batches  hooks.Set[struct{}]
 
 	mu        sync.Mutex  // guards the fields below
@@ -90,9 +90,12 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 		o.MaxLists = defaultMaxLists
 	}
 	s := &Set[T]{
-		resource: resource, lists: make(chan struct{}, o.MaxLists), members: map[string]*member[T]{},
-		check: o.Check, checks: make(chan struct{}, o.MaxLists),
+		resource: resource, lists: o.Gate, members: map[string]*member[T]{},
+		check: o.Check, checks: reflector.MaxLists(o.MaxLists),
 		log: o.Logger, ownLogger: o.Logger != nil,
+	}
+	if s.lists == nil {
+		s.lists = reflector.MaxLists(o.MaxLists)
 	}
 	onBatch := o.OnBatch
 	o.OnBatch = func(b deltafifo.Batch[T], now *cache.Snapshot[T]) {
@@ -118,7 +121,7 @@ func (s *Set[T]) Add(scope Scope[T]) error {
 	if scope.Source == nil {
 		return errors.New("scopes: Scope.Source is nil; set it to a ListerWatcher")
 	}
-	if r := scope.Source.Resource(); r != s.resource {
+	if r := scope.Source.Collection().Resource; r != s.resource {
 		return fmt.Errorf("scopes: the scope is of %s, and the set is of %s", r, s.resource)
 	}
 	named := scope.Name != ""
@@ -188,7 +191,7 @@ func (s *Set[T]) Names() []string {
 
 // defaultName names a scope by its namespace and its selector.
 func defaultName[T any](s Scope[T]) string {
-	name := cmp.Or(namespaceOf(s.Source), "all")
+	name := cmp.Or(s.Source.Collection().Namespace, "all")
 	if s.Selector.Labels != "" {
 		name += ", labels " + s.Selector.Labels
 	}
@@ -198,20 +201,13 @@ func defaultName[T any](s Scope[T]) string {
 	return name
 }
 
-func namespaceOf[T any](lw api.ListerWatcher[T]) string {
-	if confined, ok := lw.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
 // collection is the ListerWatcher of the informer. Only the scopes have requests.
 type collection[T api.Object] struct{ set *Set[T] }
 
 var errNoRequest = errors.New("scopes: the informer reads from scopes; use the source of a scope")
 
-// Resource implements api.ListerWatcher.
-func (c collection[T]) Resource() api.Resource { return c.set.resource }
+// Collection implements api.ListerWatcher.
+func (c collection[T]) Collection() api.Collection { return api.Collection{Resource: c.set.resource} }
 
 // Selects reports whether a scope can have an object: its namespace fits, and its source does not say that the object
 // is of another shard. Selectors are not compared. Package cachedclient uses it.
@@ -219,18 +215,17 @@ func (c collection[T]) Selects(object T) bool {
 	c.set.mu.Lock()
 	defer c.set.mu.Unlock()
 	for _, m := range c.set.members {
-		if namespace := namespaceOf(m.scope.Source); namespace != "" && namespace != object.GetNamespace() {
+		if namespace := m.scope.Source.Collection().Namespace; namespace != "" && namespace != object.GetNamespace() {
 			continue
 		}
-		if shard, ok := m.scope.Source.(interface{ Selects(object T) bool }); !ok || shard.Selects(object) {
+		if m.sharded == nil || m.sharded.Selects(object) {
 			return true
 		}
 	}
 	return false
 }
 
-// Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope. It
-// has no Selector.
+// Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope.
 func (c collection[T]) Shard() (all api.ShardStatus) {
 	_, dropped := c.set.past()
 	for _, m := range c.set.current() {
@@ -240,7 +235,7 @@ func (c collection[T]) Shard() (all api.ShardStatus) {
 			all = s
 		}
 	}
-	all.Selector, all.Dropped = "", dropped
+	all.Dropped = dropped
 	return all
 }
 

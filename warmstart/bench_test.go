@@ -93,7 +93,7 @@ func BenchmarkEvents(b *testing.B) {
 // endless is a collection that changes as fast as it is read.
 type endless struct{}
 
-func (endless) Resource() api.Resource { return configMaps }
+func (endless) Collection() api.Collection { return api.Collection{Resource: configMaps} }
 
 func (endless) List(context.Context, api.Options[*configMap], func(*configMap) error) (metav1.ListMeta, error) {
 	return metav1.ListMeta{ResourceVersion: "1"}, nil

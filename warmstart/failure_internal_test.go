@@ -49,7 +49,9 @@ func TestHeaders(t *testing.T) {
 // source is a collection with one object, which changes once in each watch.
 type source struct{}
 
-func (source) Resource() api.Resource { return api.Resource{Version: "v1", Kind: "A", Plural: "as"} }
+func (source) Collection() api.Collection {
+	return api.Collection{Resource: api.Resource{Version: "v1", Kind: "A", Plural: "as"}}
+}
 
 func (source) List(_ context.Context, _ api.Options[*metav1.PartialObjectMetadata], each func(*metav1.PartialObjectMetadata) error) (metav1.ListMeta, error) {
 	return metav1.ListMeta{ResourceVersion: "10"}, each(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "9"}})

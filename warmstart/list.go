@@ -21,10 +21,8 @@ const partSize = 1024
 
 // codecOf returns the codec of a source, or another one if the source does not say.
 func codecOf[T api.Object](source api.ListerWatcher[T]) *codec.Codec[T] {
-	if own, ok := source.(interface{ Codec() *codec.Codec[T] }); ok {
-		if c := own.Codec(); c != nil {
-			return c
-		}
+	if own, ok := api.As[codec.Source[T]](source); ok {
+		return own.Codec()
 	}
 	return codec.New[T](codec.Options{})
 }
@@ -62,7 +60,7 @@ func (w *ListerWatcher[T]) listFile(
 func (w *ListerWatcher[T]) decode(ctx context.Context, o api.Options[T], state *replayed, each func(T) error) error {
 	parts := slices.Collect(slices.Chunk(state.index, partSize))
 	one := func(ctx context.Context, part index, each func(T) error) error {
-		_, err := w.codec.DecodeList(ctx, w.list(state, part), w.mediaType, w.source.Resource(), api.Options[T]{ShareParts: o.ShareParts}, each)
+		_, err := w.codec.DecodeList(ctx, w.list(state, part), w.mediaType, w.source.Collection().Resource, api.Options[T]{ShareParts: o.ShareParts}, each)
 		return err
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(parts))

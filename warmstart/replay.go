@@ -45,9 +45,10 @@ type header struct {
 
 // header describes the collection of a request.
 func (w *ListerWatcher[T]) header(o api.Options[T]) header {
+	c := w.source.Collection()
 	return header{
-		Format: format, Boot: w.boot, Cluster: w.o.Cluster, Resource: w.source.Resource().String(), Namespace: w.Namespace(),
-		Labels: o.LabelSelector, Fields: o.FieldSelector, Shard: w.Shard().Selector, NoManaged: o.DropManagedFields,
+		Format: format, Boot: w.boot, Cluster: w.o.Cluster, Resource: c.Resource.String(), Namespace: c.Namespace,
+		Labels: o.LabelSelector, Fields: o.FieldSelector, Shard: c.Shard, NoManaged: o.DropManagedFields,
 		MediaType: w.mediaType, Type: reflect.TypeFor[T]().String(), TypeContents: w.contents,
 	}
 }

@@ -78,7 +78,7 @@ type ListerWatcher[T api.Object] struct {
 // New returns a source that keeps the collection of another one in a file. It fails if an option is wrong, or if
 // another process uses the file.
 func New[T api.Object](source api.ListerWatcher[T], o Options) (*ListerWatcher[T], error) {
-	r := source.Resource()
+	r := source.Collection().Resource
 	switch {
 	case o.Path == "":
 		return nil, errors.New("warmstart: Options.Path is empty")
@@ -142,40 +142,11 @@ func (w *ListerWatcher[T]) Status() Status {
 	return out
 }
 
-// Resource returns the resource of the source.
-func (w *ListerWatcher[T]) Resource() api.Resource { return w.source.Resource() }
+// Collection returns the collection of the source.
+func (w *ListerWatcher[T]) Collection() api.Collection { return w.source.Collection() }
 
-// Namespace returns the namespace of the source, or "" for all.
-func (w *ListerWatcher[T]) Namespace() string {
-	if confined, ok := w.source.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
-// Metadata returns the metadata of the source for consistency checks of an informer, or nil if the source has none.
-func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if source, ok := w.source.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		return source.Metadata()
-	}
-	return nil
-}
-
-// Selects reports whether an object belongs to the collection, for a source of a shard. Package cachedclient uses it.
-func (w *ListerWatcher[T]) Selects(object T) bool {
-	shard, ok := w.source.(interface{ Selects(object T) bool })
-	return !ok || shard.Selects(object)
-}
-
-// Shard returns who drops the objects of other shards, for a source of a shard.
-func (w *ListerWatcher[T]) Shard() (s api.ShardStatus) {
-	if shard, ok := w.source.(interface{ Shard() api.ShardStatus }); ok {
-		s = shard.Shard()
-	}
-	return s
-}
+// Unwrap returns the source, so that the ListerWatcher has its capabilities.
+func (w *ListerWatcher[T]) Unwrap() any { return w.source }
 
 // List lists from the file at the first request, if the file can be used. Later it does what List of the source does.
 // It blocks while the file is read.

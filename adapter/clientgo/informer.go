@@ -82,7 +82,7 @@ func (s *sharedInformer[T]) build() {
 		o.Transform = s.transform
 		c.informer = informer.New(s.lw, o)
 	} else {
-		c.source = &transforming[T]{ListerWatcher: s.lw, transform: s.transform}
+		c.source = &transforming[T]{api.Wrapper[T]{ListerWatcher: s.lw}, s.transform}
 		o.Transform = nil
 		c.informer = informer.New[T](c.source, o)
 	}
@@ -144,7 +144,7 @@ func (s *sharedInformer[T]) start(ctx context.Context) bool {
 // name describes the informer for logs.
 func (s *sharedInformer[T]) name() string {
 	var object T
-	if r := s.lw.Resource(); r.Plural != "" {
+	if r := s.lw.Collection().Resource; r.Plural != "" {
 		return r.String()
 	}
 	if described, ok := s.lw.(fmt.Stringer); ok {

@@ -64,8 +64,8 @@ type listWatch struct {
 	description string // replaces the type of example in texts
 }
 
-// Resource returns the zero Resource.
-func (l *listWatch) Resource() api.Resource { return api.Resource{} }
+// Collection returns the zero Collection.
+func (l *listWatch) Collection() api.Collection { return api.Collection{} }
 
 // String returns the description of the objects, or their type.
 func (l *listWatch) String() string {

@@ -13,28 +13,16 @@ import (
 
 // transforming is a source whose objects are transformed before the informer gets them.
 type transforming[T Object] struct {
-	api.ListerWatcher[T]
+	api.Wrapper[T]
 	transform func(T) (T, error) // nil for none
 }
 
-// Namespace returns the namespace that the source is confined to, or "" for all.
-func (s *transforming[T]) Namespace() string { return namespaceOf(s.ListerWatcher) }
-
 // Metadata returns the metadata of the source's objects, or nil if a transform may change the identities.
 func (s *transforming[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if source, ok := s.ListerWatcher.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok && s.transform == nil {
-		return source.Metadata()
+	if s.transform == nil {
+		return api.MetadataOf(s.ListerWatcher)
 	}
 	return nil
-}
-
-func namespaceOf(lw any) string {
-	if confined, ok := lw.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
 }
 
 // List lists the source.
@@ -103,7 +91,7 @@ func (s *transforming[T]) apply(object T, kind watch.EventType, o api.Options[T]
 		return object, false, nil
 	}
 	bad := &api.UndecodableError{
-		Resource: s.Resource(), Key: api.KeyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Type: kind,
+		Resource: s.Collection().Resource, Key: api.KeyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Type: kind,
 	}
 	if result, bad.Err = s.call(object); bad.Err == nil {
 		return result, false, nil

@@ -513,5 +513,5 @@ func TestIdentity(t *testing.T) {
 	view := apiclient.NewPartial[*corev1.Pod](client, podResource, "")
 	require.Equal(t, websocket.Watch(view).Identity(), websocket.Watch(view).Identity())
 	require.NotEqual(t, view.Identity(), websocket.Watch(view).Identity())
-	require.Equal(t, podResource, websocket.Watch(view).Resource())
+	require.Equal(t, view.Collection(), websocket.Watch(view).Collection())
 }

@@ -16,8 +16,8 @@ type Source[T any] interface {
 	api.ListerWatcher[T]
 	// WatchOver is Watch with the stream that open returns.
 	WatchOver(ctx context.Context, o api.Options[T], open apiclient.Opener) iter.Seq2[api.Event[T], error]
-	// Identity returns a comparable value. It is equal for sources that read the same objects.
-	Identity() any
+	api.Identified
+	codec.PackedSource
 }
 
 // ListerWatcher lists over HTTP and watches over WebSocket. It implements api.ListerWatcher[T] and is safe for
@@ -34,16 +34,12 @@ func Watch[T any](source Source[T]) *ListerWatcher[T] {
 	return &ListerWatcher[T]{source: source, keepAlive: defaultKeepAlive}
 }
 
-// Resource returns the resource of the source.
-func (w *ListerWatcher[T]) Resource() api.Resource { return w.source.Resource() }
+// Collection returns the collection of the source.
+func (w *ListerWatcher[T]) Collection() api.Collection { return w.source.Collection() }
 
-// Namespace returns the namespace of the source, or "" for all.
-func (w *ListerWatcher[T]) Namespace() string {
-	if confined, ok := w.source.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
+// Unwrap returns the source, so that the ListerWatcher has its codec, its Packer and its metadata. Watches of the
+// metadata use HTTP.
+func (w *ListerWatcher[T]) Unwrap() any { return w.source }
 
 // identity makes a source over WebSocket different from the same source over HTTP.
 type identity struct{ source any }
@@ -65,37 +61,7 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 	return w.source.WatchOver(ctx, o, w.keepAlive.open)
 }
 
-// Packer returns the Packer of the source, or nil if the source has none. Package packed uses it.
-func (w *ListerWatcher[T]) Packer() *codec.Packer[T] {
-	if p, ok := w.source.(interface{ Packer() *codec.Packer[T] }); ok {
-		return p.Packer()
-	}
-	return nil
-}
-
-// Codec returns the codec of the source, or nil if the source does not say. Package warmstart uses it.
-func (w *ListerWatcher[T]) Codec() *codec.Codec[T] {
-	if own, ok := w.source.(interface{ Codec() *codec.Codec[T] }); ok {
-		return own.Codec()
-	}
-	return nil
-}
-
-// Metadata returns the metadata of the source's objects, or nil if the source has none. Its watches use HTTP.
-func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if s, ok := w.source.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		return s.Metadata()
-	}
-	return nil
-}
-
-// Packed does what Packed of the source does, and the watches of the result use a WebSocket too. The source must be a
-// client of apiclient.
+// Packed does what Packed of the source does, and the watches of the result use a WebSocket too.
 func (w *ListerWatcher[T]) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
-	packed := w.source.(interface {
-		Packed(func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
-	}).Packed(from)
-	return &ListerWatcher[*codec.Packed]{source: packed.(Source[*codec.Packed]), keepAlive: w.keepAlive}
+	return &ListerWatcher[*codec.Packed]{source: w.source.Packed(from).(Source[*codec.Packed]), keepAlive: w.keepAlive}
 }

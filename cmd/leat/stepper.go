@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
@@ -117,11 +116,11 @@ func stepped[T api.Object](s *stepper, lw api.ListerWatcher[T]) api.ListerWatche
 	if s == nil {
 		return lw
 	}
-	return steppedSource[T]{lw, s}
+	return steppedSource[T]{api.Wrapper[T]{ListerWatcher: lw}, s}
 }
 
 type steppedSource[T api.Object] struct {
-	api.ListerWatcher[T]
+	api.Wrapper[T]
 	steps *stepper
 }
 
@@ -135,7 +134,7 @@ func (l steppedSource[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2
 			case event.InitialEventsEnd:
 				initial = false
 			case !initial && event.Type != watch.Bookmark:
-				what := fmt.Sprintf("the event %s of %s %s", event.Type, l.Resource().Plural, api.FormatKey(api.KeyOf(event.Object)))
+				what := fmt.Sprintf("the event %s of %s %s", event.Type, l.Collection().Resource.Plural, api.FormatKey(api.KeyOf(event.Object)))
 				if o.OnWait != nil {
 					o.OnWait() // the event before this one must not wait too
 				}
@@ -146,24 +145,6 @@ func (l steppedSource[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2
 			}
 		}
 	}
-}
-
-// Namespace is that of the source behind it, whose method an embedded interface hides.
-func (l steppedSource[T]) Namespace() string {
-	if confined, ok := l.ListerWatcher.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
-// Metadata is that of the source behind it, or nil.
-func (l steppedSource[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if s, ok := l.ListerWatcher.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		return s.Metadata()
-	}
-	return nil
 }
 
 // batches are the batches of one informer that wait in front of the handlers. They are in the cache already.

@@ -107,7 +107,7 @@ func servePage(identity string, out io.Writer) (manager.AdminOptions, error) {
 // ranged adds an informer to the program that reads only some ranges of a collection. The ranges come from what the
 // caller makes it follow.
 func ranged[T api.Object](p *program.Program, name string, lw api.ListerWatcher[T]) (*informer.Informer[T], *cut.Scopes[T]) {
-	set := scopes.New(lw.Resource(), scopes.Options[T]{})
+	set := scopes.New(lw.Collection().Resource, scopes.Options[T]{})
 	ranges := cut.NewScopes(set, lw, hashrange.Namespace, cut.Options{})
 	p.Add(set)
 	if _, err := p.Manager.AddWith(ranges, manager.Placement{Name: name}); err != nil {

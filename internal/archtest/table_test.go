@@ -55,7 +55,7 @@ var table = []layer{
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/graceful internal/quote internal/runstate internal/sameorigin"},
-	{"fleet", "api apiclient codec informer"},
+	{"fleet", "api apiclient codec informer reflector"},
 	{"clusters", "api apiclient apiclient/exec apiclient/kubeconfig controller informer manager internal/runstate"},
 	{"shard", "api apiclient controller workqueue internal/runstate shard/hashrange"},
 	{"livepage", "api workqueue informer reflector controller cachedclient manager shard internal/runstate internal/sameorigin"},

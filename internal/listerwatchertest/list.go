@@ -18,7 +18,7 @@ import (
 )
 
 func listEmpty[T api.Object](b *bench[T]) {
-	require.Equal(b, Pods, b.subject.Resource())
+	require.Equal(b, Pods, b.subject.Collection().Resource)
 	names, meta, err := b.list(metav1.ListOptions{})
 	require.NoError(b, err)
 	require.Empty(b, names)

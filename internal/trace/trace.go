@@ -50,34 +50,16 @@ func (p *Printer) Printf(format string, args ...any) {
 
 // ListerWatcher returns lw with tracing of its requests and answers.
 func ListerWatcher[T api.Object](p *Printer, lw api.ListerWatcher[T]) api.ListerWatcher[T] {
-	return traced[T]{ListerWatcher: lw, printer: p}
+	return traced[T]{api.Wrapper[T]{ListerWatcher: lw}, p}
 }
 
 type traced[T api.Object] struct {
-	api.ListerWatcher[T]
+	api.Wrapper[T]
 	printer *Printer
 }
 
-// Namespace is that of the ListerWatcher beneath, whose method an embedded interface hides.
-func (t traced[T]) Namespace() string {
-	if confined, ok := t.ListerWatcher.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
-	}
-	return ""
-}
-
-// Metadata is that of the ListerWatcher beneath, or nil.
-func (t traced[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	if s, ok := t.ListerWatcher.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	}); ok {
-		return s.Metadata()
-	}
-	return nil
-}
-
 func (t traced[T]) line(format string, args ...any) {
-	t.printer.Line("apiclient", t.Resource().Plural, format, args...)
+	t.printer.Line("apiclient", t.Collection().Resource.Plural, format, args...)
 }
 
 func (t traced[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {

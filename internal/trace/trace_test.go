@@ -29,7 +29,9 @@ type canned struct {
 	err     error
 }
 
-func (c canned) Resource() api.Resource { return api.Resource{Version: "v1", Plural: "things"} }
+func (c canned) Collection() api.Collection {
+	return api.Collection{Resource: api.Resource{Version: "v1", Plural: "things"}}
+}
 
 func (c canned) List(_ context.Context, _ api.Options[object], each func(object) error) (metav1.ListMeta, error) {
 	for _, o := range c.objects {
@@ -65,7 +67,7 @@ func TestTracedListerWatcherIsTransparent(t *testing.T) {
 	}
 	var lines strings.Builder
 	traced := trace.ListerWatcher[object](trace.To(&lines, func() string { return "at noon " }), below)
-	require.Equal(t, below.Resource(), traced.Resource())
+	require.Equal(t, below.Collection(), traced.Collection())
 
 	var listed []object
 	meta, err := traced.List(t.Context(), api.Options[object]{}, func(o object) error {

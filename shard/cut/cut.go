@@ -28,8 +28,14 @@ type Options struct {
 
 // Source lists and watches a shard of a collection. It is an api.ListerWatcher[T] for one informer, or for one scope.
 type Source[T api.Object] struct {
-	from api.ListerWatcher[T]
+	from  api.ListerWatcher[T]
+	outer api.Sharded[T] // from, if it has a shard only; else nil
 	*decision
+}
+
+func newSource[T api.Object](from api.ListerWatcher[T], d *decision) *Source[T] {
+	outer, _ := api.As[api.Sharded[T]](from)
+	return &Source[T]{from, outer, d}
 }
 
 // New returns a source of the objects of from whose field has a hash in the set. It panics if from is nil, if the field
@@ -43,70 +49,50 @@ func New[T api.Object](from api.ListerWatcher[T], field hashrange.Field, hashes 
 	case hashes.Empty():
 		panic("cut: the set is empty; a shard without hashes needs no source")
 	}
-	return &Source[T]{from, newDecision(field, hashes, newReport(o.Logger, from.Resource()))}
+	return newSource(from, newDecision(field, hashes, newReport(o.Logger, from.Collection().Resource)))
 }
 
-// Resource returns the resource of the objects.
-func (s *Source[T]) Resource() api.Resource { return s.from.Resource() }
-
-// Namespace returns the namespace that the source is confined to, or "" for all.
-func (s *Source[T]) Namespace() string {
-	if confined, ok := s.from.(interface{ Namespace() string }); ok {
-		return confined.Namespace()
+// Collection returns the collection of the objects, with their shardSelector.
+func (s *Source[T]) Collection() api.Collection {
+	c := s.from.Collection()
+	switch {
+	case s.whole:
+	case c.Shard == "":
+		c.Shard = s.text
+	default:
+		c.Shard += " and " + s.text // no server understands it
 	}
-	return ""
+	return c
 }
+
+// Unwrap returns the source of all objects.
+func (s *Source[T]) Unwrap() any { return s.from }
 
 // Selects reports whether an object belongs to the shard. Package cachedclient uses it, so that it does not wait for
 // the cache to show an object of another shard.
-func (s *Source[T]) Selects(object T) bool { return s.selects(object.GetNamespace(), object.GetUID()) }
+func (s *Source[T]) Selects(object T) bool {
+	return s.selects(object.GetNamespace(), object.GetUID()) && (s.outer == nil || s.outer.Selects(object))
+}
 
 // Shard returns who cuts, and a counter. It is zero if the ranges have all hashes. Informers show it in their Status.
 func (s *Source[T]) Shard() api.ShardStatus { return s.status() }
 
 // Metadata returns a source of the metadata of the same objects, for consistency checks of an informer. It is nil if
-// the source has no method Metadata.
+// the source of all objects has no metadata.
 func (s *Source[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
-	source, ok := s.from.(interface {
-		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
-	})
-	if !ok {
-		return nil
-	}
-	from := source.Metadata()
+	from := api.MetadataOf(s.from)
 	if from == nil {
 		return nil
 	}
-	return &Source[*metav1.PartialObjectMetadata]{from, newDecision(s.field, s.hashes, newReport(nil, from.Resource()))}
+	return newSource(from, newDecision(s.field, s.hashes, newReport(nil, from.Collection().Resource)))
 }
 
 // Packed returns a source of the same objects as bytes, or nil if the source cannot keep bytes. Package packed uses it.
 func (s *Source[T]) Packed(with func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
-	packer, ok := s.from.(interface {
-		Packed(with func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
-	})
-	if !ok {
-		return nil
-	}
-	from := packer.Packed(with)
-	if from == nil {
-		return nil
-	}
-	return &Source[*codec.Packed]{from, s.decision}
-}
-
-// Packer returns the Packer of the objects, or nil if the source has none. Package packed uses it.
-func (s *Source[T]) Packer() *codec.Packer[T] {
-	if own, ok := s.from.(interface{ Packer() *codec.Packer[T] }); ok {
-		return own.Packer()
-	}
-	return nil
-}
-
-// Codec returns the codec of the source, or nil if the source does not say. Package warmstart uses it.
-func (s *Source[T]) Codec() *codec.Codec[T] {
-	if own, ok := s.from.(interface{ Codec() *codec.Codec[T] }); ok {
-		return own.Codec()
+	if all, ok := s.from.(codec.PackedSource); ok {
+		if from := all.Packed(with); from != nil {
+			return newSource(from, s.decision)
+		}
 	}
 	return nil
 }

@@ -381,7 +381,7 @@ func TestStatusAndLog(t *testing.T) {
 			return n
 		}
 		require.Zero(t, list())
-		require.Equal(t, api.ShardStatus{Selector: thirds[0].Selector(hashrange.UID), By: cut.Undecided}, source.Shard(), "there are no objects")
+		require.Equal(t, api.ShardStatus{By: cut.Undecided}, source.Shard(), "there are no objects")
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 50)
 		kept := list()
 		require.Equal(t, kept, list())
@@ -548,7 +548,7 @@ type fake struct {
 	object *object
 }
 
-func (fake) Resource() api.Resource { return configMaps }
+func (fake) Collection() api.Collection { return api.Collection{Resource: configMaps} }
 
 func (f fake) List(_ context.Context, _ api.Options[*object], each func(*object) error) (metav1.ListMeta, error) {
 	return metav1.ListMeta{ResourceVersion: "1"}, each(f.object)
@@ -561,8 +561,7 @@ func TestOtherSources(t *testing.T) {
 		source := cut.New(fake{object: o}, hashrange.UID, hashes, cut.Options{})
 		require.Nil(t, source.Metadata())
 		require.Nil(t, source.Packed(nil))
-		require.Nil(t, source.Packer())
-		require.Empty(t, source.Namespace())
+		require.Empty(t, source.Collection().Namespace)
 		require.Equal(t, hashes.Contains(hashrange.Hash("u")), source.Selects(&object{ObjectMeta: metav1.ObjectMeta{UID: "u"}}))
 		_, err = source.List(t.Context(), api.Options[*object]{}, func(*object) error { n++; return nil })
 		return n, err

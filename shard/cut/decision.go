@@ -64,7 +64,7 @@ func newDecision(field hashrange.Field, hashes hashrange.Set, r *report) *decisi
 	text := hashes.Selector(field)
 	return &decision{
 		field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: text, report: r,
-		whole: hashes.Equal(hashrange.All()), now: api.ShardStatus{Selector: text, By: Undecided},
+		whole: hashes.Equal(hashrange.All()), now: api.ShardStatus{By: Undecided},
 	}
 }
 

@@ -63,7 +63,7 @@ func NewScopes[T api.Object](set *scopes.Set[T], from api.ListerWatcher[T], fiel
 	if set == nil {
 		panic("cut: the set of scopes is nil")
 	}
-	if own := New(from, field, hashrange.All(), o).Resource(); own != set.Resource() {
+	if own := New(from, field, hashrange.All(), o).Collection().Resource; own != set.Resource() {
 		panic(fmt.Sprintf("cut: the source is of %s, and the set is of %s", own, set.Resource()))
 	}
 	return &Scopes[T]{
@@ -223,7 +223,7 @@ func (s *Scopes[T]) merge(held hashrange.Set) {
 // add adds a scope. It returns false if the set is ending.
 func (s *Scopes[T]) add(r hashrange.Range) bool {
 	t := &stream{Range: r, name: r.String()}
-	source := &newest[T]{&Source[T]{s.from, newDecision(s.field, hashrange.NewSet(r), s.report)}}
+	source := &newest[T]{newSource(s.from, newDecision(s.field, hashrange.NewSet(r), s.report))}
 	for n := 2; ; n++ {
 		err := s.set.Add(scopes.Scope[T]{Name: t.name, Source: source})
 		if errors.Is(err, scopes.ErrNameTaken) { // by a stream that is about to go, or by the caller

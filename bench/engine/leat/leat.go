@@ -160,7 +160,7 @@ func (s shared) Index(label string) error {
 type source subject.Source
 
 // Resource returns the resource of pods.
-func (s source) Resource() api.Resource { return pods }
+func (s source) Collection() api.Collection { return api.Collection{Resource: pods} }
 
 // List returns all objects.
 func (s source) List(
