@@ -19,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
 // base is the state before the first segment of a ring. The bytes of its objects are in a file; memory has their
@@ -70,7 +71,7 @@ func newBase(dir string) (*base, error) {
 	b.loader = newLoader[*identified](b.coding.Encode)
 	b.loader.only = true
 	var err error
-	b.file, err = os.OpenFile(b.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	b.file, err = regularfile.Create(b.path)
 	return b, err
 }
 
@@ -161,7 +162,7 @@ func (b *base) collect() error {
 	if b.size-size < max(size, minGarbage) {
 		return nil
 	}
-	to, err := os.OpenFile(b.path+"-new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	to, err := regularfile.Create(b.path + "-new")
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ var table = []layer{
 	{"packed", "api codec informer"},
 	{"consistency", "api informer"},
 	{"warmstart", "api codec"},
-	{"recording", "api codec internal/quote"},
+	{"recording", "api codec internal/quote internal/regularfile"},
 	{"shard/hashrange", ""},
 	{"scopes", "api cache deltafifo informer reflector internal/hooks internal/runstate"},
 	{"shard/cut", "api codec internal/quote scopes shard/hashrange"},

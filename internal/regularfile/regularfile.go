@@ -26,7 +26,7 @@ func Read(path string) ([]byte, error) {
 		err = check(info)
 	}
 	if err != nil {
-		return nil, inPath(path, err)
+		return nil, inPath("read", path, err)
 	}
 	return readOpened(path)
 }
@@ -36,7 +36,7 @@ func Read(path string) ([]byte, error) {
 func readOpened(path string) (content []byte, err error) {
 	f, err := open(path)
 	if err != nil {
-		return nil, inPath(path, err)
+		return nil, inPath("read", path, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -47,9 +47,62 @@ func readOpened(path string) (content []byte, err error) {
 		content, err = readAll(f)
 	}
 	if err != nil {
-		return nil, inPath(path, err)
+		return nil, inPath("read", path, err)
 	}
 	return content, nil
+}
+
+// Create creates an empty file that only its user can read and write. It removes another file at the path first. A
+// process that has that file open keeps it, and does not see the new one.
+func Create(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, inPath("create", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // O_EXCL also refuses a symbolic link
+	if err != nil {
+		return nil, inPath("create", path, err)
+	}
+	return f, nil
+}
+
+// OpenPrivate opens a file that Create has made, for reading and writing. Group members may have access to it, because
+// the kubelet gives the files of a volume to the fsGroup of a pod. If there is no such file, errors.Is finds
+// fs.ErrNotExist in the error.
+func OpenPrivate(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = private(info)
+	}
+	if err != nil {
+		return nil, inPath("open", path, err)
+	}
+	return openPrivateNow(path)
+}
+
+// openPrivateNow opens a file without a look at its kind before it is opened. It checks the kind again, because another
+// file may have replaced the one that OpenPrivate has looked at.
+func openPrivateNow(path string) (*os.File, error) {
+	f, err := openNoLink(path)
+	if err != nil {
+		return nil, inPath("open", path, err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = private(info)
+	}
+	if err != nil {
+		_ = f.Close() // the other error says more
+		return nil, inPath("open", path, err)
+	}
+	return f, nil
+}
+
+// private refuses everything except regular files of this user that others cannot use.
+func private(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("it is %s, not a regular file", kindOf(info.Mode()))
+	}
+	return checkAccess(info)
 }
 
 // check refuses everything except regular files of at most MaxBytes.
@@ -67,6 +120,8 @@ func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a pipe (FIFO)"
 	case mode&fs.ModeSocket != 0:
@@ -101,10 +156,10 @@ func readAll(r io.Reader) ([]byte, error) {
 }
 
 // inPath returns an error that names the path once.
-func inPath(path string, err error) error {
+func inPath(op, path string, err error) error {
 	var named *fs.PathError
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	return &fs.PathError{Op: "read", Path: quote.Short(path, maxPath), Err: err}
+	return &fs.PathError{Op: op, Path: quote.Short(path, maxPath), Err: err}
 }
