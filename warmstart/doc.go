@@ -8,6 +8,11 @@
 // its version. If the server has forgotten that version, the informer lists from the server, and decodes only what
 // changed.
 //
+// A killed process may leave a record that is cut off. So a file that was cut off after its list, or replaced by an
+// older copy of itself, is used. The informer then shows an older state, like an agent that was down longer: the watch
+// from its version brings each change since, or the informer lists. Without a key, a stranger who can write the file
+// can write any state, so others must not be able to write to its folder.
+//
 // The content of the page cache is lost when the machine stops, so a file is used only until then: it names the boot of
 // the machine (boot_id of Linux). On other systems, every start lists, and Status says why.
 //
@@ -25,14 +30,19 @@
 //
 // # Promises
 //
-//  1. A process that starts again shows no state older than the one before it showed, or it lists.
+//  1. A process that starts again shows no state older than the one before it showed, or it lists. This holds if only
+//     these processes change the file.
 //  2. It uses a file only for the same collection: the cluster, the resource, the namespace, the selectors, the shard,
 //     the fields of T and the boot of the machine.
-//  3. A file that is cut off, damaged or of another kind leads to a list, and to one line in the log.
+//  3. A file that is damaged or of another kind leads to a list, and to one line in the log. So does a file that is cut
+//     off before the end of its list. A file that is cut off later shows the state up to there, and no change is lost.
 //  4. If the disk is full or fails, or more is written than the limit, the informer goes on. The file is given up until
 //     the next list, with one line in the log.
-//  5. Secrets are refused without a key. With a key, AES-256-GCM encrypts every object, key and version.
+//  5. Secrets are refused without a key. With a key, AES-256-GCM encrypts every object, key and version. Then a
+//     stranger who can write the file can bring back an earlier state of it, and no state that it never had.
 //  6. The file is at most about twice as large as the last whole state and 4 MiB.
+//  7. Others cannot read what is written. No symbolic link is followed, and no file is used that is not regular, that
+//     another user owns, or that others can read or write.
 //
 // # Concurrency
 //

@@ -23,7 +23,7 @@ func TestHeaders(t *testing.T) {
 		is     error
 		says   string
 	}{
-		{func(h *header) { h.Format = 7 }, errMalformed, "its format is 7, and this program has format 1"},
+		{func(h *header) { h.Format = 7 }, errMalformed, "its format is 7, and this program has format 2"},
 		{func(h *header) { h.Boot = "other" }, errRebooted, "has started since"},
 		{func(h *header) { h.Resource = "pods.v1" }, errOther, `its resource is "pods.v1", and not ""`},
 		{func(h *header) { h.Namespace = "shop" }, errOther, `its namespace is "shop"`},

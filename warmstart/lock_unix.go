@@ -8,9 +8,10 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file until the returned function is called or the process ends.
+// lockFile locks a file until the returned function is called or the process ends. It follows no symbolic link, and
+// does not wait for the other end of a FIFO.
 func lockFile(path string) (unlock func() error, err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,21 @@ import (
 	"os"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
-// A file is a sequence of frames: the length of the payload (4 bytes, little endian), its CRC-32C, and the payload. The
-// payload is a record, or the header in the first frame. With a key, the payload is sealed.
+// A file is a sequence of frames: the length of the stored payload (4 bytes, little endian), the CRC-32C of the link
+// and of this length, the CRC-32C of the stored payload, and the stored payload. The payload is a record, or the header
+// in the first frame. With a key, the stored payload is sealed.
+//
+// The link is the end of the frame before. With a key it is the tag of that frame, and it is sealed too. So a frame can
+// be used only behind the frames that stood before it when it was written: a stranger without the key can cut the file
+// off at its end, and can bring back an older copy, but cannot mix two of them.
+//
+// The length has its own checksum, so that a flipped bit in it does not look like a frame that is cut off.
 const (
-	frameHead = 8
+	frameHead = 12
+	linkSize  = 16
 	maxFrame  = 64 << 20
 	// roomOfLog is the number of bytes that changes may take before a small file is rewritten.
 	roomOfLog = 4 << 20
@@ -85,12 +94,27 @@ type logFile struct {
 	size    int64
 	whole   int64  // the size up to the end of its list
 	version string // newest version
+	link    link   // of the next frame
 	frame   []byte
 }
 
-// createLog creates an empty file. Nobody but its owner can read it.
+// link is the end of a stored payload.
+type link [linkSize]byte
+
+// linkOf returns the link of the frame after a stored payload.
+func linkOf(stored []byte) (l link) {
+	copy(l[:], stored[max(0, len(stored)-linkSize):])
+	return l
+}
+
+// headSum returns the checksum of a link and of the length of a frame.
+func headSum(l *link, length []byte) uint32 {
+	return crc32.Update(crc32.Checksum(l[:], castagnoli), castagnoli, length)
+}
+
+// createLog creates an empty file. Only its owner can read it.
 func createLog(path string, seal *sealer) (*logFile, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	file, err := regularfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -99,17 +123,19 @@ func createLog(path string, seal *sealer) (*logFile, error) {
 
 // append adds a frame. A process that dies in the middle leaves a frame that is cut off, which a reader ignores.
 func (f *logFile) append(payload []byte) error {
-	stored := f.seal.seal(payload, f.size)
+	stored := f.seal.seal(payload, &f.link)
 	if len(stored) > maxFrame {
 		return fmt.Errorf("an object has %d bytes", len(stored))
 	}
 	f.frame = binary.LittleEndian.AppendUint32(f.frame[:0], uint32(len(stored)))
+	f.frame = binary.LittleEndian.AppendUint32(f.frame, headSum(&f.link, f.frame))
 	f.frame = binary.LittleEndian.AppendUint32(f.frame, crc32.Checksum(stored, castagnoli))
 	f.frame = append(f.frame, stored...)
 	if _, err := f.file.WriteAt(f.frame, f.size); err != nil {
 		return err
 	}
 	f.size += int64(len(f.frame))
+	f.link = linkOf(stored)
 	if cap(f.frame) > 1<<20 {
 		f.frame = nil
 	}
@@ -155,7 +181,7 @@ func (f *logFile) discard() {
 		return
 	}
 	_ = f.file.Close()
-	_ = os.Remove(f.file.Name()) // the next list truncates it if it stays
+	_ = os.Remove(f.file.Name()) // the next list removes it if it stays
 }
 
 // frames reads the frames of a file.
@@ -163,20 +189,20 @@ type frames struct {
 	in   io.Reader
 	seal *sealer
 	at   int64 // where the next frame begins
+	link link  // of the next frame
 	head [frameHead]byte
 	body []byte
 }
 
-// next returns the payload of the next frame, which is valid until the next call, and where the frame began. The error
+// next returns the payload of the next frame, which is valid until the next call, and the place of the frame. The error
 // is io.EOF at the end, io.ErrUnexpectedEOF if the last frame is cut off, and errMalformed otherwise.
-func (f *frames) next() (payload []byte, at int64, err error) {
-	at = f.at
+func (f *frames) next() (payload []byte, p place, err error) {
 	if _, err := io.ReadFull(f.in, f.head[:]); err != nil {
-		return nil, at, err
+		return nil, p, err
 	}
 	length := binary.LittleEndian.Uint32(f.head[:4])
-	if length > maxFrame {
-		return nil, at, errMalformed
+	if headSum(&f.link, f.head[:4]) != binary.LittleEndian.Uint32(f.head[4:8]) || length > maxFrame {
+		return nil, p, errMalformed
 	}
 	if int(length) > cap(f.body) {
 		f.body = make([]byte, length)
@@ -186,14 +212,16 @@ func (f *frames) next() (payload []byte, at int64, err error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, at, err
+		return nil, p, err
 	}
-	if crc32.Checksum(stored, castagnoli) != binary.LittleEndian.Uint32(f.head[4:]) {
-		return nil, at, errMalformed
+	if crc32.Checksum(stored, castagnoli) != binary.LittleEndian.Uint32(f.head[8:]) {
+		return nil, p, errMalformed
 	}
-	if payload, err = f.seal.open(stored, at); err != nil {
-		return nil, at, errMalformed
+	if payload, err = f.seal.open(stored, &f.link); err != nil {
+		return nil, p, errMalformed
 	}
+	p = place{at: f.at, link: f.link, stored: length}
 	f.at += frameHead + int64(length)
-	return payload, at, nil
+	f.link = linkOf(stored)
+	return payload, p, nil
 }

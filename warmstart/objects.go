@@ -93,7 +93,7 @@ func (o *objects) list(r *replayed, part index) io.Reader {
 	meta := field(nil, 1, field(nil, 2, []byte(r.version)))
 	size := len(meta)
 	for _, p := range part {
-		size += len(tag(nil, 2, p.length)) + p.length
+		size += len(tag(nil, 2, int(p.length))) + int(p.length)
 	}
 	begin := field([]byte("k8s\x00"), 1, field(field(nil, 1, []byte(apiVersion)), 2, []byte(kind)))
 	out.pending[0] = append(tag(begin, 2, size), meta...)

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
 // The reasons why a file cannot be used.
@@ -25,7 +26,7 @@ var (
 )
 
 // format is the version of the file format.
-const format = 1
+const format = 2
 
 // header says which collection a file has.
 type header struct {
@@ -98,8 +99,9 @@ type index []place
 // place is where the record of an object is.
 type place struct {
 	at     int64  // where the frame begins
+	link   link   // of the frame
 	stored uint32 // the length of the frame without its head
-	length int    // of the encoded object
+	length uint32 // of the encoded object
 }
 
 func indexOf(entries map[api.Key]entry) index {
@@ -115,7 +117,7 @@ func indexOf(entries map[api.Key]entry) index {
 
 // openLog opens a file, and reads which objects it has. It cuts off what a process left that died while it wrote.
 func openLog(path string, seal *sealer, want header) (*replayed, error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := regularfile.OpenPrivate(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, errNoFile
@@ -148,7 +150,7 @@ func readLog(file *os.File, seal *sealer, want header) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.size = f.at
+	out.size, out.link = f.at, f.link
 	if err := file.Truncate(out.size); err != nil {
 		return nil, err
 	}
@@ -160,7 +162,7 @@ func readLog(file *os.File, seal *sealer, want header) (*replayed, error) {
 func scan(f *frames, file *logFile) (map[api.Key]entry, error) {
 	index := map[api.Key]entry{}
 	for {
-		payload, at, err := f.next()
+		payload, p, err := f.next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			if file.whole == 0 {
@@ -189,7 +191,8 @@ func scan(f *frames, file *logFile) (map[api.Key]entry, error) {
 					continue
 				}
 			}
-			index[r.key] = entry{place{at, uint32(f.at - at - frameHead), len(r.data)}, r.version, r.kind == deleted}
+			p.length = uint32(len(r.data))
+			index[r.key] = entry{p, r.version, r.kind == deleted}
 		}
 	}
 }
@@ -214,7 +217,7 @@ func (n *newest) next() (payload, object []byte, err error) {
 	if len(n.index) == 0 {
 		return nil, nil, io.EOF
 	}
-	p := n.index[0]
+	p := &n.index[0]
 	n.index = n.index[1:]
 	from := p.at + frameHead
 	if end := from + int64(p.stored); end > n.start+int64(len(n.window)) {
@@ -223,10 +226,10 @@ func (n *newest) next() (payload, object []byte, err error) {
 		}
 	}
 	stored := n.window[from-n.start:][:p.stored]
-	if payload, err = n.file.seal.open(stored, p.at); err != nil {
+	if payload, err = n.file.seal.open(stored, &p.link); err != nil {
 		return nil, nil, errMalformed
 	}
-	return payload, payload[len(payload)-p.length:], nil
+	return payload, payload[len(payload)-int(p.length):], nil
 }
 
 // read moves the window. It has at least the next bytes of the file, and more if there are more.
@@ -269,6 +272,9 @@ func compacted(from *logFile, path string, spend func(int64) error) (_ *logFile,
 		return nil, err
 	}
 	entries, err := scan(in, &logFile{})
+	if err == nil && in.at != from.size { // somebody else has cut it off; the copy would lack changes before its version
+		err = errMalformed
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package warmstart
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"encoding/binary"
 	"fmt"
 )
 
@@ -28,19 +27,18 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, nil
 }
 
-// position binds a frame to its place in the file, so that frames cannot change places.
-func position(at int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(at)) }
-
-func (s *sealer) seal(payload []byte, at int64) []byte {
+// seal encrypts a payload, and binds it to its link.
+func (s *sealer) seal(payload []byte, l *link) []byte {
 	if s == nil {
 		return payload
 	}
-	return s.aead.Seal(nil, nil, payload, position(at))
+	return s.aead.Seal(nil, nil, payload, l[:])
 }
 
-func (s *sealer) open(stored []byte, at int64) ([]byte, error) {
+// open is the reverse of seal.
+func (s *sealer) open(stored []byte, l *link) ([]byte, error) {
 	if s == nil {
 		return stored, nil
 	}
-	return s.aead.Open(nil, nil, stored, position(at))
+	return s.aead.Open(nil, nil, stored, l[:])
 }

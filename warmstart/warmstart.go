@@ -17,8 +17,8 @@ import (
 
 // Options are the options of a ListerWatcher.
 type Options struct {
-	// Path is the file. Its directory must exist. Two more files stand beside it: Path.lock, and Path.new during a
-	// list.
+	// Path is the file. Its directory must exist, and others must not be able to write to it. Two more files stand
+	// beside it: Path.lock, and Path.new during a list. Another file at Path.new is removed.
 	//
 	// The file may have objects as the Transform of the informer left them, and the next start transforms them again.
 	// So a Transform must not change its own result, and a program whose Transform has changed needs another Path.

@@ -43,7 +43,7 @@ var table = []layer{
 	{"informer", "api cache deltafifo reflector internal/hooks internal/runstate"},
 	{"packed", "api codec informer"},
 	{"consistency", "api informer"},
-	{"warmstart", "api codec"},
+	{"warmstart", "api codec internal/regularfile"},
 	{"recording", "api codec internal/quote internal/regularfile"},
 	{"shard/hashrange", ""},
 	{"scopes", "api cache deltafifo informer reflector internal/hooks internal/runstate"},
