@@ -29,6 +29,11 @@ type answer struct {
 	apiVersion, kind string
 	// strict means that they come from the resource, so an object of another kind is an error.
 	strict bool
+	// odd is the error of a list whose kind is neither the usual one nor certainly wrong; see checkList. It is nil for
+	// any other list, and before the kind has arrived.
+	odd error
+	// doubtful means that an item did not name the requested kind.
+	doubtful bool
 
 	// These are the fields of api.Options, with any in place of T. known and onUndecodable may be nil.
 	drop, share   bool
@@ -60,7 +65,13 @@ func (a *answer) item(o encoded, event watch.EventType) (obj any, version string
 			return obj, version, true, nil
 		}
 	}
-	if err = a.check(o.typeMeta()); err == nil {
+	apiVersion, kind := o.typeMeta()
+	err = a.check(apiVersion, kind)
+	a.doubtful = a.doubtful || err != nil || len(kind) == 0
+	if a.doubtful && a.odd != nil {
+		return nil, "", false, a.odd
+	}
+	if err == nil {
 		obj, err = a.decode(o, a.drop)
 	}
 	if err != nil {
@@ -139,6 +150,34 @@ func (a *answer) check(apiVersion, kind []byte) error {
 		return a.unexpected(string(apiVersion), string(kind))
 	}
 }
+
+// checkList compares the apiVersion and kind of a list with those that were requested. The kind may be missing, and it
+// may be List of v1, which contains objects of any kind. The definition of a custom resource names the kind of its
+// lists freely. So in a group that may have custom resources, a list of another kind is accepted as long as each of
+// its items names the requested kind. An empty list of such a kind is accepted too.
+func (a *answer) checkList(apiVersion, kind string) error {
+	a.odd = nil
+	switch {
+	case !a.strict,
+		kind == genericList && (apiVersion == "v1" || apiVersion == ""),
+		a.target.metadataOnly && kind == "PartialObjectMetadataList" && strings.HasPrefix(apiVersion, metaGroup):
+		return nil
+	case apiVersion != "" && apiVersion != a.apiVersion:
+		return a.unexpected(apiVersion, kind)
+	case kind == "" || kind == a.kind+"List":
+		return nil
+	case !strings.Contains(a.resource.Group, "."): // kube-apiserver accepts no custom resources in such a group
+		return a.unexpected(apiVersion, kind)
+	}
+	a.odd = a.unexpected(apiVersion, kind)
+	if a.doubtful {
+		return a.odd
+	}
+	return nil
+}
+
+// genericList is the kind of a list of objects that name their own kinds.
+const genericList = "List"
 
 // metaGroup is the prefix of the apiVersion of Table and PartialObjectMetadata.
 const metaGroup = "meta.k8s.io/"

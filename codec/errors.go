@@ -55,9 +55,9 @@ func (e *TooLargeError) Error() string {
 // Is reports whether target is ErrTooLarge.
 func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
-// KindError reports an answer of another kind than requested, such as a Table instead of a list. If the list itself has
-// another kind, the error ends the call. If one object of a list or a watch has another kind, that object is
-// undecodable.
+// KindError reports an answer of another kind than requested, such as a Table or a SecretList instead of a list of
+// pods. If a list, or a bookmark of a watch, has another kind, the error ends the call. If one object of a list or a
+// watch has another kind, that object is undecodable. See Codec.DecodeList for the kinds that a list may have.
 type KindError struct {
 	Resource         api.Resource
 	APIVersion, Kind string // of the answer; at most 64 bytes of each
@@ -65,7 +65,11 @@ type KindError struct {
 
 // Error returns one line with both kinds.
 func (e *KindError) Error() string {
-	return fmt.Sprintf("codec: asked for %s and was answered with kind %q of %q", cmp.Or(e.Resource.String(), "an object"), e.Kind, e.APIVersion)
+	asked := cmp.Or(e.Resource.String(), "an object")
+	if e.Resource.Kind != "" {
+		asked = fmt.Sprintf("%s (kind %q of %q)", asked, e.Resource.Kind, e.Resource.GroupVersion())
+	}
+	return fmt.Sprintf("codec: asked for %s and was answered with kind %q of %q", asked, e.Kind, e.APIVersion)
 }
 
 // Is reports whether target is ErrUnexpectedKind.

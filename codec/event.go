@@ -69,6 +69,9 @@ func (a *answer) event(to *api.Event[any], name watch.EventType, o encoded, size
 		to.Object, to.ResourceVersion, ok, err = a.item(o, name)
 		return ok, err
 	case watch.Bookmark:
+		if err := a.check(o.typeMeta()); err != nil {
+			return false, err // the version, or the end of the initial state, of something else
+		}
 		to.ResourceVersion, to.InitialEventsEnd = o.bookmark()
 		if to.ResourceVersion == "" {
 			return false, malformed(a.window.Offset(), "a bookmark without a resource version") // no watch could continue from it

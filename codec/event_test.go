@@ -201,3 +201,23 @@ func TestEventReportsUndecodable(t *testing.T) {
 	require.Len(t, all, 2)
 	require.Equal(t, []string{"MODIFIED n/b u 7 false", "DELETED /c  8 true"}, reports)
 }
+
+// A bookmark of another kind has the version of something else, or ends the initial state of something else.
+func TestBookmarkOfAnotherKindEndsTheWatch(t *testing.T) {
+	for media, stream := range map[string][]byte{
+		asJSON:     jsonFrame("BOOKMARK", []byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"8"}}`)),
+		asProtobuf: protobufFrame("BOOKMARK", sealed("v1", "Secret", bareMetadata("8", "true"))),
+	} {
+		_, err := events(t, podCodec, stream, media, pods, podOptions{})
+		require.EqualError(t, err, `codec: asked for pods (kind "Pod" of "v1") and was answered with kind "Secret" of "v1"`)
+	}
+	for _, object := range []string{
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"8"}}`,
+		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"8"}}`,
+		`{"metadata":{"resourceVersion":"8"}}`,
+	} {
+		all, err := events(t, metadataCodec, jsonFrame("BOOKMARK", []byte(object)), asJSON, pods, api.Options[*metav1.PartialObjectMetadata]{})
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, "8", all[0].ResourceVersion)
+	}
+}

@@ -91,13 +91,13 @@ func (l *jsonList) small(name string, i int) (int, error) {
 	return end, nil
 }
 
-// verdict decides at the end of the answer whether it was a list. The list of a custom resource may have any kind, so
-// an answer with items is a list. Without items, its kind must end in List.
+// verdict decides at the end of the answer whether it was the requested list. The list of a custom resource may have
+// any kind, so an answer with items is a list. Without items, its kind must end in List.
 func (l *jsonList) verdict() error {
 	switch {
 	case isTable(l.listAPIVersion, l.listKind):
 	case l.hasItems, strings.HasSuffix(l.listKind, "List"):
-		return nil
+		return l.a.checkList(l.listAPIVersion, l.listKind)
 	case isStatusKind([]byte(l.listAPIVersion), []byte(l.listKind)):
 		return l.status()
 	}
@@ -115,8 +115,14 @@ func (l *jsonList) status() error {
 	return l.a.statusError(&l.object)
 }
 
-// items reads the items of the list.
+// items reads the items of the list. If the list has named another kind already, it reads none. The kind of a list of
+// custom resources comes behind the items.
 func (l *jsonList) items(i int) (int, error) {
+	if l.listKind != "" {
+		if err := l.a.checkList(l.listAPIVersion, l.listKind); err != nil {
+			return i, err
+		}
+	}
 	if kind, ok := strings.CutSuffix(l.listKind, "List"); ok && l.a.kind == "" {
 		l.a.apiVersion, l.a.kind = l.listAPIVersion, kind
 	}

@@ -254,6 +254,104 @@ func TestListAnsweredWithSomethingElse(t *testing.T) {
 	}
 }
 
+var (
+	deployments = api.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
+	desks       = api.Resource{Group: "furniture.io", Version: "v1", Kind: "Desk", Plural: "desks", Namespaced: true}
+)
+
+// A list of another kind hands out nothing, unless its kind comes behind its items.
+func TestListOfAnotherKind(t *testing.T) {
+	refused := func(err error, answered string) {
+		t.Helper()
+		require.ErrorIs(t, err, codec.ErrUnexpectedKind, answered)
+		require.ErrorContains(t, err, `asked for pods (kind "Pod" of "v1") and was answered with kind `+answered)
+	}
+	for _, kind := range [][2]string{
+		{"SecretList", "v1"},
+		{"PodList", "metrics.k8s.io/v1beta1"},
+		{"PodList", "v2"},
+		{"PodsList", "v1"},
+		{"PodListList", "v1"},
+		{"List", "apps/v1"},
+		{"PartialObjectMetadataList", "meta.k8s.io/v1"},
+	} {
+		answered := fmt.Sprintf("%q of %q", kind[0], kind[1])
+		for _, item := range []string{`{"metadata":{"name":"a"}}`, ``} {
+			items, _, err := collect(podCodec, fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"items":[%s]}`, kind[0], kind[1], item), asJSON, pods, podOptions{})
+			refused(err, answered)
+			require.Empty(t, items)
+			_, _, err = collect(podCodec, fmt.Sprintf(`{"apiVersion":%q,"items":[%s],"kind":%q}`, kind[1], item, kind[0]), asJSON, pods, podOptions{})
+			refused(err, answered)
+		}
+		_, _, err := collect(podCodec, fmt.Sprintf(`{"kind":%q,"apiVersion":%q}`, kind[0], kind[1]), asJSON, pods, podOptions{})
+		refused(err, answered)
+		for _, list := range []*corev1.PodList{{}, {Items: []corev1.Pod{*newPod(1)}}} {
+			items, _, err := collect(podCodec, string(sealed(kind[1], kind[0], list)), asProtobuf, pods, podOptions{})
+			refused(err, answered)
+			require.Empty(t, items)
+		}
+	}
+	metadata := api.Options[*metav1.PartialObjectMetadata]{}
+	for _, kind := range []string{"SecretList", "TableList", "PartialObjectMetadata"} {
+		body := fmt.Sprintf(`{"kind":%q,"apiVersion":"meta.k8s.io/v1","items":[{"metadata":{"name":"a"}}]}`, kind)
+		_, _, err := collect(metadataCodec, body, asJSON, pods, metadata)
+		refused(err, fmt.Sprintf("%q", kind))
+	}
+}
+
+func TestListsThatServersSend(t *testing.T) {
+	item := `{"metadata":{"name":"a"}}`
+	for _, tc := range []struct {
+		resource         api.Resource
+		apiVersion, kind string
+	}{
+		{pods, "v1", "PodList"},
+		{pods, "v1", "List"},
+		{pods, "", "List"},
+		{pods, "", "PodList"},
+		{pods, "", ""},
+		{pods, "v1", ""},
+		{deployments, "apps/v1", "DeploymentList"},
+		{deployments, "v1", "List"},
+		{desks, "furniture.io/v1", "DeskList"},
+		{pods, "meta.k8s.io/v1", "PartialObjectMetadataList"},
+		{deployments, "meta.k8s.io/v1beta1", "PartialObjectMetadataList"},
+	} {
+		for _, format := range []string{`{"kind":%[1]q,"apiVersion":%[2]q,"items":[%[3]s]}`, `{"apiVersion":%[2]q,"items":[%[3]s],"kind":%[1]q}`} {
+			body := fmt.Sprintf(format, tc.kind, tc.apiVersion, item)
+			items, _, err := collect(metadataCodec, body, asJSON, tc.resource, api.Options[*metav1.PartialObjectMetadata]{})
+			require.NoError(t, err, body)
+			require.Equal(t, tc.resource.Kind, items[0].Kind)
+		}
+	}
+	list := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+	items, _, err := collect(metadataCodec, string(sealed("meta.k8s.io/v1", "PartialObjectMetadataList", list)), asProtobuf, pods, api.Options[*metav1.PartialObjectMetadata]{})
+	require.NoError(t, err)
+	require.Equal(t, "Pod", items[0].Kind)
+}
+
+// A custom resource may have any listKind, and each of its objects names its kind. Where they do not, or name another
+// kind, the list has another kind.
+func TestListOfAnotherKindInAGroupOfCustomResources(t *testing.T) {
+	for item, accepted := range map[string]bool{
+		``: true,
+		`{"apiVersion":"furniture.io/v1","kind":"Desk","metadata":{"name":"a"}}`: true,
+		`{"metadata":{"name":"a"}}`: false,
+		`{"apiVersion":"furniture.io/v1","kind":"Chair","metadata":{"name":"a"}}`: false,
+	} {
+		for _, format := range []string{`{"kind":"Furniture","apiVersion":"furniture.io/v1","items":[%s]}`, `{"apiVersion":"furniture.io/v1","items":[%s],"kind":"Furniture"}`} {
+			body := fmt.Sprintf(format, item)
+			skip := func(*api.UndecodableError) error { return nil }
+			_, _, err := collect(unstructuredCodec, body, asJSON, desks, unstructuredOptions{OnUndecodable: skip})
+			if accepted {
+				require.NoError(t, err, body)
+			} else {
+				require.ErrorContains(t, err, `was answered with kind "Furniture" of "furniture.io/v1"`, body)
+			}
+		}
+	}
+}
+
 // A custom resource may use any name for its lists, also Table.
 func TestListOfAnyKindName(t *testing.T) {
 	for _, kind := range []string{"Collection", "TableList", ""} {

@@ -73,7 +73,7 @@ func TestObjectOfAnotherKind(t *testing.T) {
 		asProtobuf: string(sealed("v1", "Service", newPod(1))),
 	} {
 		_, err := podCodec.DecodeObject(context.Background(), strings.NewReader(body), media, pods)
-		require.EqualError(t, err, `codec: asked for pods and was answered with kind "Service" of "v1"`)
+		require.EqualError(t, err, `codec: asked for pods (kind "Pod" of "v1") and was answered with kind "Service" of "v1"`)
 		_, err = podCodec.DecodeObject(context.Background(), strings.NewReader(body), media, api.Resource{Plural: "pods"})
 		require.NoError(t, err, "a resource without a kind takes any")
 	}

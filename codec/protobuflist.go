@@ -104,7 +104,7 @@ func (l *protobufList) kindError() error {
 	if apiVersion := string(l.head.apiVersion); !strings.HasSuffix(kind, "List") || isTable(apiVersion, kind) {
 		return l.a.unexpected(apiVersion, kind)
 	}
-	return nil
+	return l.a.checkList(string(l.head.apiVersion), kind)
 }
 
 // listField reads a field of the list, of size bytes.

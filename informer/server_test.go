@@ -3,6 +3,7 @@ package informer_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
@@ -152,6 +154,65 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 				require.Subset(t, []string{"Added new 9", "Updated new 9→9", "Updated w0 0→0", "Updated w1 1→1", "Updated w2 2→2"}, r.take())
 				require.Len(t, i.Cache().List(), 4)
 				require.Nil(t, i.Status().Reflector.Err)
+				stop()
+				lw.Client().CloseIdleConnections()
+			})
+		})
+	}
+}
+
+// TestAnswersOfAnotherKindAreFailures has a server that answers with the objects of another resource, as a proxy does
+// that mixes up paths.
+func TestAnswersOfAnotherKindAreFailures(t *testing.T) {
+	const secret = `{"metadata":{"namespace":"default","name":"token","uid":"s","resourceVersion":"899"},"data":{}}`
+	for _, tc := range []struct{ name, body, watched, kind string }{
+		{name: "another group", kind: "Secret", body: `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[` + secret + `]}`},
+		{name: "another group and the same kind", kind: "Widget", body: `{"kind":"WidgetList","apiVersion":"metrics.k8s.io/v1","metadata":{"resourceVersion":"900"},"items":[` + secret + `]}`},
+		{name: "no items", kind: "Secret", body: `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[]}`},
+		{name: "the same group", kind: "Gadget", body: `{"apiVersion":"leat.test/v1","items":[` + secret + `],"kind":"GadgetList","metadata":{"resourceVersion":"900"}}`},
+		{name: "a WatchList", kind: "Secret", watched: `{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1",` + secret[1:] + `}
+{"type":"BOOKMARK","object":{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"900","annotations":{"k8s.io/initial-events-end":"true"}}}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, lw := serve(t, testserver.Options{})
+				o := options(t)
+				o.NoWatchList = tc.watched == ""
+				var err error // the last one of the codec
+				o.OnError = func(e error) {
+					if errors.Is(e, codec.ErrUnexpectedKind) {
+						err = e
+					}
+				}
+				i := informer.New(lw, o)
+				var r recorder
+				subscribe(t, i, r.handle, informer.HandlerOptions{})
+				stop := running(t, i)
+				<-i.Synced()
+				synctest.Wait()
+				before := i.Cache().List()
+				require.Len(t, r.take(), 3)
+				answers := map[string]faults.Effect{"list": faults.Fail{Code: 500}, "watch": faults.Fail{Code: 410}}
+				for verb, body := range map[string]string{"list": tc.body, "watch": tc.watched} {
+					if body != "" {
+						answers[verb] = faults.Fail{Code: 200, Body: []byte(body), Header: map[string][]string{"Content-Type": {"application/json"}}}
+					}
+					server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{verb}}, Effect: answers[verb]})
+				}
+				server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+				asked := len(server.Requests())
+				<-time.After(10 * time.Minute)
+				synctest.Wait()
+				require.ElementsMatch(t, before, i.Cache().List())
+				require.Empty(t, r.take())
+				require.Less(t, len(server.Requests())-asked, 50, "there must be pauses between requests")
+				require.ErrorContains(t, err, `kind "Widget" of "leat.test/v1"`)
+				require.ErrorContains(t, err, `kind "`+tc.kind)
+				server.Heal()
+				<-time.After(2 * time.Minute)
+				synctest.Wait()
+				require.Nil(t, i.Status().Reflector.Err)
+				require.Len(t, i.Cache().List(), 3)
 				stop()
 				lw.Client().CloseIdleConnections()
 			})
