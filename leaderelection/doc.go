@@ -16,7 +16,7 @@
 //  1. At most one replica leads at a time. This holds on two conditions: two clocks differ in speed by
 //     less than LeaseDuration/RenewDeadline (1.5 by default), and the function returns when its context ends.
 //  2. Clocks of different machines are never compared. A lease has expired when this process has seen no change of it
-//     for its duration, so wall clocks may differ by hours and may jump.
+//     for its duration, so wall clocks may differ by hours and may jump. A duration of more than an hour counts as one.
 //  3. A leader that cannot renew for RenewDeadline stops leading, and so does one that sees another holder, at once.
 //     Run then returns ErrLost, with the lease and the cause, after the function has returned.
 //  4. When the context ends, the lease is renewed until the function has returned, and released only then. So the next
@@ -40,7 +40,8 @@
 //
 // When the context ends, client-go stops renewing before the work has ended; here the work ends first. The work is one
 // function that returns, instead of two callbacks. A lease that another replica holds is lost at once, not after the
-// renew deadline. Leading reads the clock. There is one kind of lock. The lease is released by default; see
-// Options.KeepLease. Coordinated leader election (KEP-4355), in which the API server chooses the leader, is not
-// supported.
+// renew deadline. A lease of more than an hour, which no Elector can have, counts as one of an hour and is logged;
+// client-go waits for any duration. Leading reads the clock. There is one kind of lock. The lease is released by
+// default; see Options.KeepLease. Coordinated leader election (KEP-4355), in which the API server chooses the leader, is
+// not supported.
 package leaderelection

@@ -32,6 +32,7 @@ type Elector struct {
 	lock    lock
 	log     *zap.Logger
 	elected chan struct{} // closed when this replica leads for the first time
+	tooLong string        // the holder whose long lease the log has; only Run uses it
 
 	mu      sync.Mutex // guards the fields below
 	ran     bool
@@ -242,7 +243,19 @@ func (e *Elector) attempt(ctx context.Context) (held bool, err error) {
 	}
 	e.mu.Unlock()
 	e.setLeader(e.lock.holder())
+	e.complain()
 	return held, err
+}
+
+// complain logs a lease that is valid for too long, once for each holder.
+func (e *Elector) complain() {
+	if e.lock.duration() <= maxLeaseDuration {
+		e.tooLong = ""
+	} else if holder := e.lock.holder(); e.tooLong != holder {
+		e.tooLong = holder
+		e.log.Error("the lease of the leader is valid for too long; it counts as one of an hour",
+			zap.String("leader", holder), zap.Duration("duration", e.lock.duration()))
+	}
 }
 
 // attemptDeadline returns when an attempt ends: after half of RenewDeadline, so that there is time for a second one,

@@ -3,6 +3,7 @@ package leaderelection_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"os"
 	"regexp"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/apiclient"
@@ -32,6 +36,7 @@ func TestNewReportsAllInvalidOptions(t *testing.T) {
 	_, err = leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b", RetryPeriod: 9 * time.Second})
 	require.ErrorContains(t, err, "longer than 1.2 times RetryPeriod")
 	for text, o := range map[string]leaderelection.Options{ // values just outside of the allowed range
+		"positive, and at most 1h0m0s":      {LeaseDuration: time.Hour + time.Second},
 		"a whole number of seconds":         {LeaseDuration: -time.Second, RenewDeadline: -2 * time.Second},
 		"shorter than LeaseDuration, 10s":   {LeaseDuration: 10 * time.Second},
 		"longer than 1.2 times RetryPeriod": {RenewDeadline: 6 * time.Second, RetryPeriod: 5 * time.Second},
@@ -163,6 +168,25 @@ func TestDeadLeaderIsFollowed(t *testing.T) {
 		require.False(t, over.IsZero(), "two replicas lead at once")
 		require.False(t, began.Before(over))
 		require.ErrorIs(t, a.end(), leaderelection.ErrLost)
+	})
+}
+
+// TestALeaseForYearsEnds has a holder that writes a lease for 68 years and is never seen again.
+func TestALeaseForYearsEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a", KeepLease: true}, 0, nil)
+		<-a.Elected()
+		require.NoError(t, a.end())
+		edit(t, s, func(spec map[string]any) { spec["leaseDurationSeconds"] = int64(math.MaxInt32) })
+		core, logs := observer.New(zapcore.ErrorLevel)
+		b := campaign(t, s, leaderelection.Options{Identity: "b", Logger: zap.New(core)}, 0, nil)
+		<-time.After(59 * time.Minute)
+		began, _ := b.led()
+		require.Zero(t, began)
+		require.Equal(t, 1, logs.FilterMessageSnippet("valid for too long").Len())
+		<-b.Elected()
+		require.Equal(t, time.Hour, time.Since(b.created), "the lease counts as one of an hour")
+		require.EqualValues(t, 15, *lease(t, s).Spec.LeaseDurationSeconds)
 	})
 }
 

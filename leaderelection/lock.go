@@ -70,11 +70,15 @@ func (l *lock) expiresIn() time.Duration {
 	if holder == "" || holder == l.o.Identity {
 		return 0
 	}
-	duration := l.o.LeaseDuration
-	if seconds := l.observed.Spec.LeaseDurationSeconds; seconds != nil {
-		duration = time.Duration(*seconds) * time.Second
+	return min(l.duration(), maxLeaseDuration) - time.Since(l.changedAt)
+}
+
+// duration returns the duration that the observed lease asks for.
+func (l *lock) duration() time.Duration {
+	if l.observed == nil || l.observed.Spec.LeaseDurationSeconds == nil {
+		return l.o.LeaseDuration
 	}
-	return duration - time.Since(l.changedAt)
+	return time.Duration(*l.observed.Spec.LeaseDurationSeconds) * time.Second
 }
 
 // claim returns the lease as this replica writes it when it holds it.

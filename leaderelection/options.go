@@ -21,6 +21,11 @@ const (
 	DefaultRetryPeriod   = 2 * time.Second
 )
 
+// maxLeaseDuration bounds LeaseDuration, and the duration that the holder of a lease can ask for. A wrong lease must
+// not keep all replicas from leading for years. An Elector still stops before its own lease has expired, because its
+// LeaseDuration has the same bound.
+const maxLeaseDuration = time.Hour
+
 // jitter spreads the attempts of candidates: each pause is RetryPeriod plus a random part of up to jitter ×
 // RetryPeriod.
 const jitter = 1.2
@@ -38,8 +43,8 @@ type Options struct {
 	// Identity must be different for each replica. Empty means the host's name and a random suffix.
 	Identity string
 
-	// LeaseDuration is how long other replicas wait for a renewal before they take the lease, in whole seconds. 0 means
-	// 15 s.
+	// LeaseDuration is how long other replicas wait for a renewal before they take the lease, in whole seconds and at
+	// most an hour. 0 means 15 s.
 	LeaseDuration time.Duration
 	// RenewDeadline is how long a leader tries to renew before it stops leading. It must be shorter than LeaseDuration.
 	// The difference allows for clocks of different speed and for the time that the work takes to end. 0 means 10 s.
@@ -91,8 +96,8 @@ func (o Options) validate() error {
 	}
 	check(o.Namespace != "", "Namespace is empty, and the program does not run in a pod")
 	check(o.Name != "", "Name is empty")
-	check(o.LeaseDuration >= time.Second && o.LeaseDuration%time.Second == 0,
-		"LeaseDuration is %v: it must be a whole number of seconds, and positive", o.LeaseDuration)
+	check(o.LeaseDuration >= time.Second && o.LeaseDuration%time.Second == 0 && o.LeaseDuration <= maxLeaseDuration,
+		"LeaseDuration is %v: it must be a whole number of seconds, positive, and at most %v", o.LeaseDuration, maxLeaseDuration)
 	check(o.RenewDeadline < o.LeaseDuration,
 		"RenewDeadline is %v: it must be shorter than LeaseDuration, %v", o.RenewDeadline, o.LeaseDuration)
 	check(o.RetryPeriod > 0, "RetryPeriod is %v: it must be positive", o.RetryPeriod)

@@ -48,6 +48,7 @@ type record struct {
 	rules    string
 	claims   hashrange.Set
 	wrong    error // the claims cannot be read; the member counts as one that claims everything
+	long     error // the Lease asks for more than maxLeaseDuration; duration is that
 }
 
 // read returns the record of a Lease.
@@ -61,6 +62,10 @@ func read(l *coordinationv1.Lease) record {
 	}
 	if l.Spec.LeaseDurationSeconds != nil {
 		r.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	}
+	if r.duration > maxLeaseDuration {
+		r.long = fmt.Errorf("shard: the Lease %s has the duration %v", l.Name, r.duration)
+		r.duration = maxLeaseDuration
 	}
 	if seat, err := strconv.Atoi(l.Annotations[seatAnnotation]); err == nil {
 		r.seat = seat

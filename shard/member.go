@@ -42,7 +42,7 @@ type Member struct {
 	reported  string      // the Lease with other rules that the log has named
 	errs      []error     // of the step that runs
 
-	unreadable []string // the Leases that the log has named because their claims cannot be read
+	complaints []string // the errors of other Leases that the log has
 
 	mu        sync.Mutex // guards the fields below
 	log       *zap.Logger

@@ -23,6 +23,11 @@ const (
 	defaultRetryPeriod   = 2 * time.Second
 )
 
+// maxLeaseDuration bounds LeaseDuration, and the duration that another member's Lease can ask for. A wrong Lease must
+// not keep its ranges from all members for years. A member still stops before its own Lease has expired, because its
+// LeaseDuration has the same bound.
+const maxLeaseDuration = time.Hour
+
 // Options name the group and set the times. Group is required.
 type Options struct {
 	// Namespace is the namespace of the Leases. Empty means the namespace of the pod in which the program runs. It is
@@ -38,8 +43,8 @@ type Options struct {
 	// that owns objects of other kinds.
 	Field hashrange.Field
 
-	// LeaseDuration is how long other members wait for a renewal before they take the ranges, in whole seconds. 0 means
-	// 15 s.
+	// LeaseDuration is how long other members wait for a renewal before they take the ranges, in whole seconds and at
+	// most an hour. 0 means 15 s.
 	LeaseDuration time.Duration
 	// RenewDeadline is how long a member tries to renew before it stops working. It must be shorter than LeaseDuration;
 	// see promise 2. 0 means 10 s.
@@ -86,8 +91,8 @@ func (o Options) validate() error {
 		"Group is %.80q: it must be a DNS name of at most %d characters in lower case", o.Group, maxGroup)
 	check(o.Field == hashrange.UID || o.Field == hashrange.Namespace, "Field is %.80q: it must be %q or %q",
 		o.Field, hashrange.UID, hashrange.Namespace)
-	check(o.LeaseDuration >= time.Second && o.LeaseDuration%time.Second == 0,
-		"LeaseDuration is %v: it must be a whole number of seconds, and positive", o.LeaseDuration)
+	check(o.LeaseDuration >= time.Second && o.LeaseDuration%time.Second == 0 && o.LeaseDuration <= maxLeaseDuration,
+		"LeaseDuration is %v: it must be a whole number of seconds, positive, and at most %v", o.LeaseDuration, maxLeaseDuration)
 	check(o.RenewDeadline < o.LeaseDuration,
 		"RenewDeadline is %v: it must be shorter than LeaseDuration, %v", o.RenewDeadline, o.LeaseDuration)
 	check(o.RetryPeriod > 0, "RetryPeriod is %v: it must be positive", o.RetryPeriod)

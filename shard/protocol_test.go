@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -483,6 +484,33 @@ func TestAnUnreadableLease(t *testing.T) {
 	})
 }
 
+// TestALeaseForYearsEnds adds a Lease that claims everything for 68 years and is never renewed.
+func TestALeaseForYearsEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"leaseDurationSeconds": int64(math.MaxInt32)}}}
+		o.SetName("mill-other")
+		o.SetNamespace("default")
+		o.SetLabels(map[string]string{"leatproject.github.io/shard-group": "mill"})
+		o.SetAnnotations(map[string]string{
+			"leatproject.github.io/shard-claims": hashrange.All().String(),
+			"leatproject.github.io/shard-rules":  "fnv1a-64 cut-1 object.metadata.uid",
+		})
+		_, err := s.Create(leases, o)
+		require.NoError(t, err)
+		core, logs := observer.New(zapcore.ErrorLevel)
+		a := join(t, s, shard.Options{
+			Identity: "a", Logger: zap.New(core), LeaseDuration: 5 * time.Minute, RenewDeadline: 3 * time.Minute, RetryPeriod: time.Minute,
+		}, nil)
+		<-time.After(59 * time.Minute)
+		require.True(t, a.Status().Held.Empty())
+		require.ErrorContains(t, a.Status().Err, "the Lease mill-other has the duration 596523h14m7s")
+		<-time.After(5 * time.Minute)
+		requireDivided(t, a)
+		require.NoError(t, a.Status().Err)
+		require.Equal(t, 1, logs.Len(), "one error: %v", logs.All())
+	})
+}
+
 // TestTheLeaseIsKept keeps what others wrote into the Lease.
 func TestTheLeaseIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
@@ -572,6 +600,7 @@ func TestOptions(t *testing.T) {
 		{shard.Options{Namespace: "a", Group: ".a"}, `Group is ".a"`},
 		{shard.Options{Namespace: "a", Group: "a", Field: "metadata.name"}, `Field is "metadata.name": it must be "object.metadata.uid"`},
 		{shard.Options{Namespace: "a", Group: "a", LeaseDuration: 1500 * time.Millisecond}, "LeaseDuration is 1.5s"},
+		{shard.Options{Namespace: "a", Group: "a", LeaseDuration: time.Hour + time.Second}, "LeaseDuration is 1h0m1s"},
 		{shard.Options{Namespace: "a", Group: "a", RenewDeadline: 15 * time.Second}, "RenewDeadline is 15s"},
 		{shard.Options{Namespace: "a", Group: "a", RetryPeriod: -1}, "RetryPeriod is -1ns"},
 		{shard.Options{Namespace: "a", Group: "a", RetryPeriod: 4 * time.Second}, "RenewDeadline is 10s: it must be at least three times RetryPeriod, 4s"},

@@ -293,23 +293,30 @@ func (m *Member) read(ctx context.Context) (group []record, ok bool) {
 		return nil, false
 	}
 	m.seen.note(group, time.Now())
-	m.reportUnreadable(group)
+	m.complain(group)
 	return group, true
 }
 
-// reportUnreadable adds the errors of Leases that cannot be read to those of the step, and logs the new ones.
-func (m *Member) reportUnreadable(group []record) {
-	before := m.unreadable
-	m.unreadable = nil
+// complain adds the errors of wrong Leases to those of the step, and logs the new ones.
+func (m *Member) complain(group []record) {
+	before := m.complaints
+	m.complaints = nil
 	for _, r := range group {
-		if r.wrong == nil {
-			continue
-		}
-		m.unreadable = append(m.unreadable, r.name)
-		m.addErr(r.wrong)
-		if !slices.Contains(before, r.name) {
-			m.logger().Error("cannot read the claims of a member; it counts as one that claims everything",
-				zap.String("member", r.identity), zap.String("lease", r.name), zap.NamedError("err", r.wrong))
+		for _, c := range []struct {
+			err  error
+			text string
+		}{
+			{r.wrong, "cannot read the claims of a member; it counts as one that claims everything"},
+			{r.long, "the lease of a member is valid for too long; it counts as one of an hour"},
+		} {
+			if c.err == nil {
+				continue
+			}
+			m.complaints = append(m.complaints, c.err.Error())
+			m.addErr(c.err)
+			if !slices.Contains(before, c.err.Error()) {
+				m.logger().Error(c.text, zap.String("member", r.identity), zap.String("lease", r.name), zap.NamedError("err", c.err))
+			}
 		}
 	}
 }
