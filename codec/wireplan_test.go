@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,45 @@ type wiredStatus struct {
 var wiredCodec = codec.New[*wired](codec.Options{})
 
 // A user's struct with field numbers gives the same result from protobuf and from JSON.
+// TestMapEntriesLikeUnmarshal decodes entries that lack a key or a value, or have several.
+func TestMapEntriesLikeUnmarshal(t *testing.T) {
+	field := func(number protowire.Number, content ...byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), content)
+	}
+	key, value := field(1, 'k'), field(2, 0x0a, 1, '7') // a string, or a message with a string
+	for _, m := range []struct {
+		typ any
+		at  []protowire.Number // the numbers of the fields down to the map
+	}{
+		{&corev1.ConfigMap{}, []protowire.Number{2}},               // map[string]string
+		{&corev1.ConfigMap{}, []protowire.Number{3}},               // map[string][]byte
+		{&corev1.Node{}, []protowire.Number{3, 1}},                 // map[ResourceName]Quantity
+		{&resourcev1.ResourceSlice{}, []protowire.Number{2, 6, 2}}, // map[QualifiedName]DeviceAttribute
+	} {
+		typ := reflect.TypeOf(m.typ).Elem()
+		decode := codec.DecodeMessage(typ)
+		require.NotNil(t, decode, typ)
+		same := func(entries ...[]byte) {
+			t.Helper()
+			var b []byte
+			for _, e := range entries {
+				b = append(b, field(m.at[len(m.at)-1], e...)...)
+			}
+			for _, number := range slices.Backward(m.at[:len(m.at)-1]) {
+				b = field(number, b...)
+			}
+			sameAsUnmarshal(t, b, typ, decode)
+		}
+		for _, entry := range [][]byte{
+			nil, key, value, slices.Concat(key, value), slices.Concat(value, key), slices.Concat(key, field(2)), slices.Concat(key, value, value),
+			slices.Concat(key, value, field(2)), slices.Concat(key, field(3), value), slices.Concat(key, key),
+		} {
+			same(entry)
+			same(slices.Concat(field(1, 'x'), value), entry)
+		}
+	}
+}
+
 func TestProjectionFromProtobuf(t *testing.T) {
 	require.True(t, wiredCodec.Protobuf())
 	require.False(t, wiredCodec.MetadataOnly())

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mapOf reads the entries of a map: messages of a key and a value. A missing key or value is zero.
+// mapOf reads the entries of a map: messages of a key and a value. A missing key or value is zero, but a slice is empty
+// and not nil, as in generated code. Of several values in one entry, the last one counts.
 func (c *compiler) mapOf(t reflect.Type) (setWire, error) {
 	if k := t.Elem().Kind(); k == reflect.Map || k == reflect.Slice && t.Elem().Elem().Kind() != reflect.Uint8 && !ownsWire(t.Elem()) {
 		return nil, errNoNumber
@@ -20,16 +21,22 @@ func (c *compiler) mapOf(t reflect.Type) (setWire, error) {
 	at := c.maps
 	c.maps++
 	value, err := c.setter(t.Elem(), "varint")
+	none := reflect.Zero(t.Elem())
+	if t.Elem().Kind() == reflect.Slice {
+		none = reflect.MakeSlice(t.Elem(), 0, 0)
+	}
 	set := func(r *Reader, to place, x wireValue) error {
 		m := to.value(t)
 		if m.IsNil() {
 			m.Set(reflect.MakeMap(t))
 		}
 		e := r.scratch.Take(at, t)
+		e.Value.Set(none)
 		err := eachOfEntry(r, x, func(number protowire.Number, x wireValue) error {
 			if number == EntryKey {
 				return key(r, placeOf(e.Key.Addr()), x)
 			}
+			e.Value.Set(none)
 			return value(r, placeOf(e.Value.Addr()), x)
 		})
 		if err == nil {
