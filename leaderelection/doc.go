@@ -42,6 +42,6 @@
 // function that returns, instead of two callbacks. A lease that another replica holds is lost at once, not after the
 // renew deadline. A lease of more than an hour, which no Elector can have, counts as one of an hour and is logged;
 // client-go waits for any duration. Leading reads the clock. There is one kind of lock. The lease is released by
-// default; see Options.KeepLease. Coordinated leader election (KEP-4355), in which the API server chooses the leader, is
-// not supported.
+// default; see Options.KeepLease. Coordinated leader election (KEP-4355) is not supported: in it, the API server
+// chooses the leader.
 package leaderelection
