@@ -46,6 +46,11 @@
 // an informer for each cluster. Options.Hold must be nil. Handlers get the objects of a scope when its first list is
 // complete, which may be before Synced.
 //
+// The initial additions of a scope need not come before its first changes, as they do in an informer without scopes. A
+// batch goes object by object, and has all changes of an object. So an update of one object may come before the initial
+// additions of others in the same namespace: if it has changed again before the batch, or if another scope had it. A
+// handler that waits for the whole state waits for Synced of its registration.
+//
 // # Differences from client-go
 //
 // client-go has an informer for each namespace, each with its own indexes and handlers. controller-runtime's

@@ -44,6 +44,13 @@
 //  7. Others cannot read what is written. No symbolic link is followed, and no file is used that is not regular, that
 //     another user owns, or that others can read or write.
 //
+// # Limits
+//
+// The file has the objects as T encodes them, and not as the server sent them. So an empty list or map, which was [] or
+// {} in the JSON of the server, is nil in an object from the file if its field has omitempty. Compare lists and maps by
+// their length, or with equality.Semantic of apimachinery. The next change of the object, or a list of the server, has
+// the empty value again.
+//
 // # Concurrency
 //
 // A ListerWatcher belongs to one informer, whose reflector calls it on one goroutine; Status and Close may be called on
