@@ -108,8 +108,9 @@ func (w *draft) notePause() {
 }
 
 // noteFound starts the progress of a rollout to an existing set, if there is no Progressing condition or if it is about
-// another set. Without this, the other rollout's success would prevent a timeout, and its start would cause an early
-// one. While a Deployment is paused, the condition does not change.
+// a rollout to another set that is not complete. Without this, the start of that rollout would cause an early timeout.
+// The success of another rollout stays until there is progress, as with kube-controller-manager. The price: a rollout
+// without any progress never times out then. While a Deployment is paused, the condition does not change.
 func (w *draft) noteFound() {
 	_, bounded := progressDeadline(w.deployment)
 	if now := find(w.conditions, appsv1.DeploymentProgressing); bounded && !w.deployment.Spec.Paused && (now == nil || w.ofAnother(now)) {
@@ -117,11 +118,12 @@ func (w *draft) noteFound() {
 	}
 }
 
-// ofAnother reports whether a Progressing condition is about another set than the one of the current template. A
-// condition has no field for the set. Its message contains the name in quotes, here and in Kubernetes.
+// ofAnother reports whether a Progressing condition is about an incomplete rollout to another set than the one of the
+// current template. A condition has no field for the set. Its message contains the name in quotes, here and in
+// Kubernetes.
 func (w *draft) ofAnother(progressing *appsv1.DeploymentCondition) bool {
 	switch progressing.Reason {
-	case reasonCreated, reasonFound, reasonUpdated, reasonComplete, reasonTimedOut:
+	case reasonCreated, reasonFound, reasonUpdated, reasonTimedOut:
 		return !strings.Contains(progressing.Message, strconv.Quote(w.next.Name))
 	}
 	return false

@@ -40,7 +40,7 @@
 //   - Available Pods count only if the ReplicaSet has observed its current size, and not beyond that size.
 //   - A decision waits until the cache shows the writes of the last one.
 //   - A set that already has the right size gets the annotations of scaling, unless its Deployment is paused.
-//   - A rollout to an existing set has its own deadline, whatever the condition says about another set.
+//   - A rollout to an existing set has its own deadline, also if one to another set has begun or timed out before.
 //   - A rollback request that is not a number is answered instead of ignored. The set that records the current template
 //     before a rollback gets no Pods.
 //   - Sets with Pods do not prevent Recreate from scaling down when the Deployment is scaled at the same time.
