@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,6 +56,68 @@ func TestDeployment(t *testing.T) {
 	_, err = client.AppsV1().Deployments(namespace).UpdateScale(t.Context(), "d", scale, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	done("2", 1)
+}
+
+// TestRollbackWithoutProgress checks that a rollback whose Pods a quota refuses leaves the success of the last rollout
+// in the condition Progressing, as the controller of examples/deployment does.
+func TestRollbackWithoutProgress(t *testing.T) {
+	t.Parallel()
+	namespace := server.Namespace(t)
+	deployment(t, namespace, 2)
+	deployments := client.AppsV1().Deployments(namespace)
+	wait := func(what string, done func(*appsv1.Deployment) bool) {
+		t.Helper()
+		harness.Wait(t, what, func() error {
+			d, err := deployments.Get(t.Context(), "d", metav1.GetOptions{})
+			if err == nil && (d.Status.ObservedGeneration != d.Generation || !done(d)) {
+				err = fmt.Errorf("%+v", d.Status)
+			}
+			return err
+		})
+	}
+	progressing := func(d *appsv1.Deployment) (c appsv1.DeploymentCondition) {
+		for _, is := range d.Status.Conditions {
+			if is.Type == appsv1.DeploymentProgressing {
+				c = is
+			}
+		}
+		return c
+	}
+	use := func(image string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, image)
+		_, err := deployments.Patch(t.Context(), "d", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	complete := func(d *appsv1.Deployment) bool {
+		return d.Status.Replicas == 2 && d.Status.UpdatedReplicas == 2 && d.Status.AvailableReplicas == 2 && progressing(d).Reason == "NewReplicaSetAvailable"
+	}
+	wait("the first rollout", complete)
+	use("app:2")
+	wait("the second rollout", complete)
+	waitForPods(t, namespace, 2)
+	quotas := client.CoreV1().ResourceQuotas(namespace)
+	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	harness.Wait(t, "the quota", func() error {
+		q, err := quotas.Get(t.Context(), "q", metav1.GetOptions{})
+		if used := q.Status.Used[corev1.ResourcePods]; err == nil && used.Value() != 2 {
+			err = fmt.Errorf("%+v", q.Status)
+		}
+		return err
+	})
+	d, err := deployments.Get(t.Context(), "d", metav1.GetOptions{})
+	require.NoError(t, err)
+	before := progressing(d)
+	use("app:1")
+	wait("a refused Pod", func(d *appsv1.Deployment) bool {
+		return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
+	})
+	d, err = deployments.Get(t.Context(), "d", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, before, progressing(d))
 }
 
 // TestReplicaSet checks that a deleted pod is replaced, and a pod with other labels is released.
