@@ -9,13 +9,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/visible"
 )
 
 // apiResourcesOptions are the flags of leat api-resources.
@@ -131,7 +131,7 @@ func (o apiResourcesOptions) print(w io.Writer, all []discovery.APIResource) err
 	switch o.output {
 	case "name":
 		for _, r := range all {
-			if _, err := fmt.Fprintln(w, r); err != nil {
+			if _, err := visible.Fprintf(w, "%s\n", r); err != nil {
 				return err
 			}
 		}
@@ -145,12 +145,12 @@ func (o apiResourcesOptions) print(w io.Writer, all []discovery.APIResource) err
 
 // table prints the columns of kubectl api-resources.
 func (o apiResourcesOptions) table(w io.Writer, all []discovery.APIResource) error {
-	table := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	var rows [][]string
 	row := func(cells ...string) {
 		if o.output != "wide" {
 			cells = cells[:5]
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush returns the error
+		rows = append(rows, cells)
 	}
 	if !o.noHeaders {
 		row("NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS", "CATEGORIES")
@@ -159,7 +159,7 @@ func (o apiResourcesOptions) table(w io.Writer, all []discovery.APIResource) err
 	for _, r := range all {
 		row(r.Plural, list(r.ShortNames), r.GroupVersion().String(), fmt.Sprint(r.Namespaced), r.Kind, list(r.Verbs), list(r.Categories))
 	}
-	return table.Flush()
+	return printTable(w, rows)
 }
 
 func printAPIResourceList(w io.Writer, all []discovery.APIResource) error {

@@ -54,7 +54,7 @@ objects, and serves a page that shows the pipeline at work. --record writes a re
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), scraper.where(), page.where())
+			_, _ = io.WriteString(cmd.OutOrStdout(), scraper.where()+page.where()) // the demo runs without these lines too
 			return scraper.during(cmd.Context(), func(ctx context.Context) error {
 				return page.during(ctx, func(ctx context.Context) error {
 					return tape.during(ctx, func(ctx context.Context) error {

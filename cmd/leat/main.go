@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/leatproject/leat/internal/visible"
 )
 
 func main() {
@@ -30,12 +32,14 @@ func interruptible() context.Context {
 }
 
 // run runs a command and returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line. An
-// interrupt is a success, except for leat wait, and for a command that still reads a recording.
+// interrupt is a success, except for leat wait, and for a command that still reads a recording. Commands print with
+// package visible. The writers escape what comes another way, such as from the package of flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stderr = &interruptibleWriter{w: stderr, interrupted: ctx.Done()}
+	stdout = visible.Writer(&interruptibleWriter{w: stdout, interrupted: ctx.Done()})
+	stderr = visible.Writer(&interruptibleWriter{w: stderr, interrupted: ctx.Done()})
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(&interruptibleWriter{w: stdout, interrupted: ctx.Done()})
+	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
@@ -43,10 +47,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage), isUnknownCommand(err):
-		fmt.Fprintf(stderr, "leat: %s\n", oneLine(err))
+		visible.Fprintf(stderr, "leat: %s\n", oneLine(err))
 		return 2
 	default:
-		fmt.Fprintf(stderr, "leat: %s\n", oneLine(err))
+		visible.Fprintf(stderr, "leat: %s\n", oneLine(err))
 		return 1
 	}
 }

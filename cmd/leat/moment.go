@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/visible"
 )
 
 // stamp formats a time with its date.
@@ -55,7 +56,7 @@ func stateMoment(stderr io.Writer, flag, text string, timeline *recorded, r api.
 			continue
 		}
 		if at.Before(c.Time) {
-			fmt.Fprintf(stderr, "leat: %s %s is before the end of the first list of %s, so leat shows the state of this list (%s)\n",
+			visible.Fprintf(stderr, "leat: %s %s is before the end of the first list of %s, so leat shows the state of this list (%s)\n",
 				flag, text, r, clock(c.Time))
 			at = c.Time
 		}

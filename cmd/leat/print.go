@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
+	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/visible"
 )
 
 // syncedLine is the type of the line after the first list.
@@ -81,6 +84,19 @@ func (p *printer[T]) line(kind, what, version string) error {
 func (p *printer[T]) printf(format string, args ...any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := fmt.Fprintf(p.w, format, args...)
+	_, err := visible.Fprintf(p.w, format, args...)
 	return err
+}
+
+// printTable writes rows with columns of equal width.
+func printTable(w io.Writer, rows [][]string) error {
+	table := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = visible.Text(cell)
+		}
+		_, _ = io.WriteString(table, strings.Join(cells, "\t")+"\n") // Flush returns the error
+	}
+	return table.Flush()
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/recording"
 )
 
@@ -263,10 +264,10 @@ func (r *recordJob) record(ctx context.Context, client *apiclient.Client, resour
 	if failed := <-written; failed != nil {
 		return failed
 	}
-	fmt.Fprintf(r.stderr, "leat: wrote %s: %s\n", r.output, r.summary(informers))
+	visible.Fprintf(r.stderr, "leat: wrote %s: %s\n", r.output, r.summary(informers))
 	for i, n := range r.Stats().Redacted {
 		if n == 0 {
-			fmt.Fprintf(r.stderr, "leat: --redact %s matched nothing; check the path before you share the file\n", r.redact[i])
+			visible.Fprintf(r.stderr, "leat: --redact %s matched nothing; check the path before you share the file\n", r.redact[i])
 		}
 	}
 	if err != nil {
@@ -285,7 +286,7 @@ func (r *recordJob) follow(client *apiclient.Client, resource api.Resource, name
 			if !status.Synced && hopeless(status.Reflector.Phase, err) {
 				cancel(err)
 			} else if worthTelling(status.Reflector.Phase, err) {
-				fmt.Fprintf(r.stderr, "leat: %s; trying again\n", oneLine(err))
+				visible.Fprintf(r.stderr, "leat: %s; trying again\n", oneLine(err))
 			}
 		},
 	})
@@ -314,7 +315,7 @@ func (r *recordJob) progress(ctx context.Context, informers []*informer.Informer
 		for {
 			if text := r.summary(informers); text != last {
 				last = text
-				fmt.Fprintf(r.stderr, "leat: recording %s\n", text)
+				visible.Fprintf(r.stderr, "leat: recording %s\n", text)
 			}
 			select {
 			case <-tick.C:

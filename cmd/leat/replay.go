@@ -18,6 +18,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/serve"
+	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/recording"
 	"github.com/leatproject/leat/recording/replay"
 	"github.com/leatproject/leat/testserver"
@@ -98,10 +99,10 @@ func (o replayOptions) run(ctx context.Context, path string, stdin io.Reader, st
 		return err
 	}
 	for _, note := range timeline.Notes() {
-		fmt.Fprintf(stderr, "leat: %s\n", note)
+		visible.Fprintf(stderr, "leat: %s\n", note)
 	}
 	if err := errors.Join(incomplete(path, file), file.Close()); err != nil {
-		fmt.Fprintf(stderr, "leat: %s\n", oneLine(err)) // the rest can be replayed
+		visible.Fprintf(stderr, "leat: %s\n", oneLine(err)) // the rest can be replayed
 	}
 	if len(timeline.Resources()) == 0 {
 		return fmt.Errorf("%s: the recording has no lists and no watches", path)
@@ -143,7 +144,7 @@ func (o replayOptions) replay(ctx context.Context, timeline *recorded, stdin io.
 			return endOrError(ctx, err)
 		}
 		if ctx.Err() == nil {
-			fmt.Fprintf(stdout, "the recording has ended; the server keeps its state\n")
+			visible.Fprintf(stdout, "the recording has ended; the server keeps its state\n")
 		}
 		return nil
 	})
@@ -160,7 +161,7 @@ func (o replayOptions) notice(timeline *recorded) string {
 	}
 	first, last := timeline.Span()
 	took := time.Duration(min(float64(last.Sub(first))/o.speed, math.MaxInt64/2)) // so that it fits
-	text := fmt.Sprintf("replaying %v: %d objects, then %d changes in %v\n", timeline.Resources(), len(timeline.Changes())-changes, changes,
+	text := visible.Sprintf("replaying %v: %d objects, then %d changes in %v\n", timeline.Resources(), len(timeline.Changes())-changes, changes,
 		took.Round(time.Second))
 	if o.step {
 		text += "press Enter for the next change\n"
@@ -190,7 +191,7 @@ func (o replayOptions) steps(ctx context.Context, player *replay.Player, stdin i
 	for player.Left() > 0 {
 		_, err := untilInterrupted(ctx, func() (string, error) { return lines.ReadString('\n') })
 		if err == io.EOF {
-			fmt.Fprintf(stdout, "standard input has ended; %d changes are left\n", player.Left())
+			visible.Fprintf(stdout, "standard input has ended; %d changes are left\n", player.Left())
 			<-ctx.Done()
 			return nil
 		}
@@ -201,7 +202,7 @@ func (o replayOptions) steps(ctx context.Context, player *replay.Player, stdin i
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "%s  %-8s  %s %s  version %s (%d left)\n", clock(c.Time), c.Type, c.Resource, api.FormatKey(c.Key), c.ResourceVersion, player.Left())
+		visible.Fprintf(stdout, "%s  %-8s  %s %s  version %s (%d left)\n", clock(c.Time), c.Type, c.Resource, api.FormatKey(c.Key), c.ResourceVersion, player.Left())
 	}
 	return nil
 }

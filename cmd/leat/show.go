@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/recording"
 )
 
@@ -234,7 +234,7 @@ func (o showOptions) show(ctx context.Context, out *lines, stderr io.Writer, fil
 		return err
 	}
 	for _, note := range timeline.Notes() {
-		fmt.Fprintf(stderr, "leat: %s\n", note)
+		visible.Fprintf(stderr, "leat: %s\n", note)
 	}
 	switch {
 	case o.object != "":
@@ -442,17 +442,13 @@ func newLines(w io.Writer) *lines { return &lines{w: w} }
 
 func (l *lines) printf(format string, args ...any) {
 	if l.err == nil {
-		_, l.err = fmt.Fprintf(l.w, format, args...)
+		_, l.err = visible.Fprintf(l.w, format, args...)
 	}
 }
 
 func (l *lines) table(rows [][]string) {
-	w := tabwriter.NewWriter(l.w, 6, 4, 3, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t")) // Flush returns the error
-	}
-	if err := w.Flush(); l.err == nil {
-		l.err = err
+	if l.err == nil {
+		l.err = printTable(l.w, rows)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/await"
+	"github.com/leatproject/leat/internal/visible"
 )
 
 // waitOptions are the flags of leat wait.
@@ -254,7 +255,7 @@ func (j *waitJob) print(r api.Resource, names []string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, name := range names {
-		if _, err := fmt.Fprintf(j.stdout, "%s/%s condition met\n", kind, name); err != nil {
+		if _, err := visible.Fprintf(j.stdout, "%s/%s condition met\n", kind, name); err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/await"
+	"github.com/leatproject/leat/internal/visible"
 )
 
 // waitProgress prints what a command still waits for.
@@ -74,7 +74,7 @@ func (p *waitProgress) tell() {
 	slices.Sort(lines)
 	if text := strings.Join(lines, "; "); text != p.last {
 		p.last = text
-		_, _ = fmt.Fprintf(p.stderr, "leat: waiting for %s: %s\n", p.name, text) // an error of this write has no place to go
+		_, _ = visible.Fprintf(p.stderr, "leat: waiting for %s: %s\n", p.name, text) // an error of this write has no place to go
 	}
 	p.timer.Reset(progressAfter)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/reflector"
 )
@@ -92,7 +93,7 @@ func (o watchOptions) run(ctx context.Context, resource string, stdout, stderr i
 		return err
 	}
 	o.scraper, o.page = scraper, page
-	fmt.Fprint(stderr, scraper.where(), page.where())
+	_, _ = io.WriteString(stderr, scraper.where()+page.where()) // the watch runs without these lines too
 	return scraper.during(ctx, func(ctx context.Context) error {
 		return page.during(ctx, func(ctx context.Context) error { return o.watch(ctx, resource, stdout, stderr) })
 	})
@@ -154,7 +155,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 			if !status.Synced && hopeless(status.Reflector.Phase, err) {
 				cancel(err)
 			} else if worthTelling(status.Reflector.Phase, err) {
-				fmt.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
+				visible.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
 			}
 		},
 	})

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"
@@ -108,28 +109,30 @@ func (act action) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var f *failure
 	switch {
 	case errors.As(err, &f):
-		http.Error(w, f.Error(), f.code)
+		http.Error(w, visible.Text(f.Error()), f.code)
 	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, visible.Text(err.Error()), http.StatusBadRequest)
 	default:
 		answer(w, result)
 	}
 }
 
-// answer writes a text as it is, and other values as JSON. An error means that the client has gone.
+// answer writes a text as it is, and other values as JSON. A client may print them to a terminal, so the names of
+// objects and snapshots are escaped. An error means that the client has gone.
 func answer(w http.ResponseWriter, result any) {
+	out := visible.Writer(w)
 	switch v := result.(type) {
 	case nil:
 		w.WriteHeader(http.StatusNoContent)
 	case string:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, v)
+		_, _ = io.WriteString(out, v)
 	case json.RawMessage:
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(v)
+		_, _ = out.Write(v)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		e := json.NewEncoder(w)
+		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		_ = e.Encode(v)
 	}

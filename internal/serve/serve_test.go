@@ -169,7 +169,15 @@ func TestFaultsThroughTheAdminEndpoint(t *testing.T) {
 		require.Contains(t, text, says)
 		require.Equal(t, 1, strings.Count(text, "\n"))
 	}
-	code, text := p.send("DELETE", p.admin+"/faults/9", "")
+	code, text := p.send("POST", p.admin+"/faults", "\x1b[2Jexplode\u202e")
+	require.Equal(t, 400, code)
+	require.Contains(t, text, `"\x1b[2Jexplode\u202e" is not an effect`)
+	p.ok("POST", "/snapshots/a%1b%E2%80%AE", "")
+	require.Contains(t, p.ok("GET", "/snapshots", ""), `"a\u001b\u202e"`)
+	code, text = p.send("DELETE", p.admin+"/faults/%1b%0a9", "")
+	require.Equal(t, 404, code)
+	require.Equal(t, "there is no fault \\u001b\\n9\n", text)
+	code, text = p.send("DELETE", p.admin+"/faults/9", "")
 	require.Equal(t, 404, code)
 	require.Equal(t, "there is no fault 9\n", text)
 }

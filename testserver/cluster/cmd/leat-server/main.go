@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/leatproject/leat/internal/serve"
+	"github.com/leatproject/leat/internal/visible"
 )
 
 func main() {
@@ -28,6 +29,7 @@ func main() {
 
 // run returns the exit code: 0 for success and after an interrupt, 1 for a failure, 2 for a wrong command line.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr) // errors quote files and the states in them
 	var o serve.Options
 	flags := flag.NewFlagSet("leat-server", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
