@@ -22,9 +22,10 @@
 // # Promises
 //
 //  1. A recording has the bytes that the client read, in whole frames, with the times when they arrived.
-//  2. No header and no body of a request is written. The data and annotations of Secrets, and the values of other
-//     redacted fields, are replaced by keyed hashes before they reach the disk. An answer in which nothing can be
-//     redacted is not written.
+//  2. No header and no body of a request is written. The values of Secrets, except those of known plain fields,
+//     and the values of other redacted fields are replaced by keyed hashes before they reach the disk. For a resource
+//     with redactions, so is each value around the objects that no list and no watch has. An answer in which nothing
+//     can be redacted is not written, and one of another form ends as lost.
 //  3. The client never waits for the disk, unless Options.Wait is set. If the disk is too slow or full, the recording
 //     ends, and the client continues.
 //  4. A killed process loses at most the last second. Memory does not grow with uptime.

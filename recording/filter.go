@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash"
+	"strings"
 )
 
 // Mark is the beginning of every text that stands for a redacted one. The whole text is valid base64, so that it can
@@ -43,17 +44,19 @@ type matched struct {
 	branches           []branch
 	below              uint64 // a bit for each tree in which the value is redacted, or is below a redacted field
 	hash, remove, mark bool
+	begins             byte
 }
 
 // branch is a field of one of the trees of paths.
 type branch struct {
 	*field
-	tree uint64 // the bit of the tree
+	tree   uint64 // the bit of the tree
+	folded bool   // the name has another case than in the path
 }
 
 // add adds a tree that leads from the value.
 func (m *matched) add(root *field) {
-	m.branches = append(m.branches, branch{root, 1 << len(m.branches)})
+	m.branches = append(m.branches, branch{field: root, tree: 1 << len(m.branches)})
 }
 
 type filterState byte
@@ -68,25 +71,38 @@ const (
 	behind                       // behind a value
 )
 
-// errJSON means that an answer is not JSON, so that nothing can be redacted in it.
-var errJSON = errors.New("the answer is not JSON")
+// errForm means that an answer is not JSON, or has not the form of a list or a watch, so that the filter does not know
+// where the values are.
+var errForm = errors.New("the answer is not a list or a watch in JSON")
+
+// envelope are the members around objects that stay: the kind, the version and the place of a list, and the type of a
+// frame. All others are replaced.
+var envelope = []string{
+	"kind", "apiVersion", "type", "metadata.resourceVersion", "metadata.continue", "metadata.remainingItemCount",
+	"metadata.selfLink",
+}
 
 const maxDepth = 1000
 
 // newFilter returns a filter of lists, watches and tables, whose objects have the paths below roots. It has the paths
 // of all of them, because only the server decides what it sends. The cells of a table may repeat redacted values: all
-// of them are replaced.
+// of them are replaced. So is each member around the objects that the envelope does not name, because a server or a
+// proxy may put an object there.
 func newFilter(roots []*field, mac hash.Hash) *filter {
 	f := &filter{mac: mac}
 	for _, root := range roots {
-		table := &field{below: map[string]*field{"object": root, "cells": {hash: true}}}
-		for _, top := range []*field{
-			{below: map[string]*field{"items": root, "object": root, "rows": table}},
-			{below: map[string]*field{"object": {below: map[string]*field{"rows": table}}}},
-		} {
-			f.value.add(top)
+		inside := &field{below: root.below, open: true, begins: '{'}
+		items := &field{below: root.below, open: true, begins: '['}
+		table := &field{below: map[string]*field{"object": inside, "*": {hash: true}}, open: true, begins: '['}
+		top := &field{below: map[string]*field{"items": items, "object": inside, "rows": table, "*": {hash: true}}}
+		for _, name := range envelope {
+			top.at(strings.Split(name, ".")).keep = true
 		}
+		f.value.add(top)
+		within := &field{below: map[string]*field{"object": root, "cells": {hash: true}}} // an object may have rows of its own
+		f.value.add(&field{below: map[string]*field{"object": {below: map[string]*field{"rows": within}}}})
 	}
+	f.value.begins = '{'
 	f.stack = append(f.stack, level{array: true, matched: f.value}) // the stream, as if it were an array of values
 	return f
 }
@@ -174,7 +190,7 @@ func (f *filter) top() *level { return &f.stack[len(f.stack)-1] }
 
 func (f *filter) require(ok bool) {
 	if !ok && f.err == nil {
-		f.err = errJSON
+		f.err = errForm
 	}
 }
 
@@ -188,6 +204,10 @@ func (f *filter) begin(c byte) {
 		f.out = append(f.out, "null"...)
 	}
 	hidden := f.value.remove
+	f.require(f.value.begins == 0 || c == f.value.begins || c == 'n' && len(f.stack) > 1) // null has no values
+	if c == '[' && f.value.begins == '[' {
+		f.value.begins = '{' // of each item
+	}
 	switch {
 	case c == '{' || c == '[':
 		f.require(len(f.stack) < maxDepth)
@@ -255,24 +275,23 @@ func isLiteral(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '+' || c == '.'
 }
 
-// maxLiteral bounds a number that is redacted. Those of objects have at most 20 digits.
+// maxLiteral bounds a number. Those of objects have at most 20 digits.
 const maxLiteral = 1 << 10
 
 func (f *filter) literalByte(c byte) {
-	switch {
-	case f.value.remove:
-	case f.value.hash:
-		f.require(len(f.literal) < maxLiteral)
-		f.literal = append(f.literal, c)
-	default:
-		f.out = append(f.out, c)
-	}
+	f.require(len(f.literal) < maxLiteral)
+	f.literal = append(f.literal, c)
 }
 
-// endLiteral replaces a number by another one, and a truth value by false.
+// endLiteral replaces a number by another one, and a truth value by false. A word without quotes is not JSON; it may be
+// a part of a value.
 func (f *filter) endLiteral() {
 	f.state = behind
-	if !f.value.hash || f.value.remove {
+	if f.require(json.Valid(f.literal)); f.err != nil || f.value.remove {
+		return
+	}
+	if !f.value.hash {
+		f.out = append(f.out, f.literal...)
 		return
 	}
 	switch text := string(f.literal); text {
@@ -328,33 +347,49 @@ func (l *level) member(quoted []byte) matched {
 	}
 	m := l.at(name)
 	for _, p := range m.branches {
-		if p.field.hash && m.hash {
+		if p.field.hash && m.hash && !p.folded {
 			p.hits.Add(1)
 		}
 	}
 	return m
 }
 
-// at returns which paths lead to a member. A tree that keeps the member does not keep it from the other trees.
+// at returns which paths lead to a member. A tree that keeps the member does not keep it from the other trees. A name in
+// another case than in a path is redacted as the path is, because many decoders take it for the same field; it is not
+// kept.
 func (m *matched) at(name string) matched {
 	out := matched{below: m.below, remove: m.remove}
-	kept := uint64(0)
+	kept, opened := uint64(0), uint64(0)
 	for _, p := range m.branches {
 		for _, wanted := range []string{name, "*"} {
 			below := p.field.below[wanted]
 			if below == nil {
 				continue
 			}
-			out.branches = append(out.branches, branch{below, p.tree})
+			out.branches = append(out.branches, branch{field: below, tree: p.tree})
 			out.remove, out.mark = out.remove || below.remove, out.mark || below.mark
+			out.begins = max(out.begins, below.begins)
 			if below.hash {
 				out.below |= p.tree
 			}
 			if below.keep {
 				kept |= p.tree
 			}
+			if below.open {
+				opened |= p.tree
+			}
+		}
+		for wanted, below := range p.field.below {
+			if wanted != name && strings.EqualFold(wanted, name) {
+				out.branches = append(out.branches, branch{field: below, tree: p.tree, folded: true})
+				out.remove = out.remove || below.remove
+				if below.hash {
+					out.below |= p.tree
+				}
+			}
 		}
 	}
+	out.below &^= opened
 	out.hash = out.below&^kept != 0
 	return out
 }

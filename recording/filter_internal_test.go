@@ -41,10 +41,14 @@ func TestFilter(t *testing.T) {
 		in, want string
 	}{
 		{"data", `{"type":"ADDED","object":{"data":{"a":"x","b":["y",{"c":"z"}]},"kept":"x"}}`, `{"type":"ADDED","object":{"data":{"a":H,"b":[H,{"c":H}]},"kept":"x"}}`},
-		{"data", `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":"in"}}`, `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":H}}`},
+		{"data", `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":"in"}}`, `{"type":"ADDED","data":H}` + "\n" + `{"object":{"data":H}}`},
 		{"d.*.x", `{"object":{"d":{"a":{"x":"1","y":"2"},"b":{"x":"3"}}}}`, `{"object":{"d":{"a":{"x":H,"y":"2"},"b":{"x":H}}}}`},
 		{"l[*].v", `{"object":{"l":[{"v":"1","n":"a"},{"v":"2"}]}}`, `{"object":{"l":[{"v":H,"n":"a"},{"v":H}]}}`},
 		{"data", `{"object":{"d\u0061ta":"x"}}`, `{"object":{"d\u0061ta":H}}`},
+		{"data", `{"object":{"DATA":"x","Data":{"a":"y"},"date":"z"}}`, `{"object":{"DATA":H,"Data":{"a":H},"date":"z"}}`},
+		{"data", `{"object":{"Metadata":{"ManagedFields":[1],"Name":"x"}}}`, `{"object":{"Metadata":{"ManagedFields":null,"Name":"x"}}}`},
+		{"data", `{"kind":["a"],"metadata":{"continue":"c","name":"n"},"Items":[{"kind":"k","x":"y"}],"items":null}`, `{"kind":[H],"metadata":{"continue":"c","name":H},"Items":[{"kind":"k","x":H}],"items":null}`},
+		{"data", `{"object":{"rows":"a","x":1}}`, `{"object":{"rows":"a","x":1}}`},
 		{"data", `{"object":{"data":"with \" and \\"}}`, `{"object":{"data":H}}`},
 		{"data", `{"object":{"data":[null,true,false]}}`, `{"object":{"data":[null,false,false]}}`},
 		{"data", `{"object":{"data":{},"more":[]}}`, `{"object":{"data":{},"more":[]}}`},
@@ -53,8 +57,8 @@ func TestFilter(t *testing.T) {
 		{"data", `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","b":"c"}}}}`, `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":H,"b":"c"}}}}`},
 		{"metadata", `{"object":{"metadata":{"name":"n","labels":{"name":"l"},"annotations":{"k8s.io/initial-events-end":"true"}}}}`, `{"object":{"metadata":{"name":"n","labels":{"name":H},"annotations":{"k8s.io/initial-events-end":"true"}}}}`},
 		{"metadata", `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"secret"}}}}`, `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":H}}}}`},
-		{"data", `{"kind":"List", "items":[ {"data":"a"} , {"data":"b","x":"c"}],"data":"d"}`, `{"kind":"List", "items":[ {"data":H} , {"data":H,"x":"c"}],"data":"d"}`},
-		{"data", `{"rows":[{"cells":["a",true,null],"object":{"data":"b"}}],"c":"d"}`, `{"rows":[{"cells":[H,false,null],"object":{"data":H}}],"c":"d"}`},
+		{"data", `{"kind":"List", "items":[ {"data":"a"} , {"data":"b","x":"c"}],"data":"d"}`, `{"kind":"List", "items":[ {"data":H} , {"data":H,"x":"c"}],"data":H}`},
+		{"data", `{"rows":[{"cells":["a",true,null],"object":{"data":"b"}}],"c":"d"}`, `{"rows":[{"cells":[H,false,null],"object":{"data":H}}],"c":H}`},
 		{"data", `{"type":"ADDED","object":{"rows":[{"cells":["a"],"object":{"data":"b","x":"c"}}]}}`, `{"type":"ADDED","object":{"rows":[{"cells":[H],"object":{"data":H,"x":"c"}}]}}`},
 		{"data", `{"items":[{"data":"a"}]}` + "\n" + `{"object":{"data":"b"}}`, `{"items":[{"data":H}]}` + "\n" + `{"object":{"data":H}}`},
 		{"*", `{"object":{"kind":"k","rows":[{"object":{"kind":"a","metadata":{"name":"b"}}}]}}`, `{"object":{"kind":"k","rows":[{"object":{"kind":H,"metadata":{"name":H}}}]}}`},
@@ -79,11 +83,15 @@ func TestFilter(t *testing.T) {
 	require.NotEqual(t, uint32(12), numbers.Object.Data[0])
 }
 
-// TestFilterRefuses what is not JSON, because it cannot know where the values are.
+// TestFilterRefuses what is not JSON, or neither a list nor a watch, because it cannot know where the values are.
 func TestFilterRefuses(t *testing.T) {
-	for _, text := range []string{`}`, `{"a":}`, `{a:1}`, `{"a" 1}`, `[1 2]`, `{"a":1]`, `<html>`, strings.Repeat("[", maxDepth+1)} {
+	for _, text := range []string{
+		`}`, `{"a":}`, `{a:1}`, `{"a" 1}`, `[1 2]`, `{"a":1]`, `<html>`, strings.Repeat("[", maxDepth+1),
+		`[]`, `"text"`, `text`, `7 `, `null `, `{"items":{"a":1}}`, `{"items":"a"}`, `{"items":["a"]}`, `{"items":[[{}]]}`, `{"object":[{}]}`, `{"object":"a"}`,
+		`{"rows":{}}`, `{"kind":word,`, `{"object":{"x":word}}`, `{"object":{"data":word}}`, `{"object":{"x":1e}}`, `{"object":nothing,`,
+	} {
 		_, err := redacted(t, text, 3, "data")
-		require.ErrorIs(t, err, errJSON, text)
+		require.ErrorIs(t, err, errForm, text)
 	}
 }
 

@@ -19,7 +19,8 @@ type Redaction struct {
 	// Path leads from the object to a field: "data", "spec.template.spec.containers.env.value",
 	// "metadata.annotations['example.com/token']". "*" is every field of an object. The items of a list need no
 	// mention; [*] is allowed. All values below the field are replaced, except the kind and the identity of the object.
-	// The case of the letters matters. Stats.Redacted shows a path that leads nowhere.
+	// Fields whose names differ only in the case of letters are replaced too. Stats.Redacted does not count them, so it
+	// shows a path in the wrong case, and one that leads nowhere.
 	Path string
 }
 
@@ -29,6 +30,17 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 var secretPaths = []Redaction{
 	{"secrets", "data"}, {"secrets", "stringData"}, {"secrets", "metadata.annotations"},
 }
+
+// secretForm is the key of the known form of a Secret in redactions. It is not the name of a resource.
+const secretForm = "secrets (known form)"
+
+// secretFields are the plain values that stay in a Secret, or in the Status of an error. All others are replaced, also
+// those that no version of Kubernetes has: the server decides what it sends. The labels stay, because they select.
+var secretFields = append([]string{
+	"type", "immutable", "metadata.labels.*", "metadata.creationTimestamp", "metadata.deletionTimestamp",
+	"metadata.deletionGracePeriodSeconds", "metadata.generateName", "metadata.generation", "metadata.ownerReferences.*",
+	"status", "reason", "code",
+}, identity...)
 
 // identity are the fields without which a recording cannot be read. They are never redacted.
 var identity = []string{
@@ -45,6 +57,8 @@ type field struct {
 	remove bool // the value is replaced by null
 	keep   bool // the value stays, also below a field whose values are replaced
 	mark   bool // a value "true" stays
+	open   bool // the tree of the envelope does not replace the value
+	begins byte // the byte with which the value must begin, or 0
 
 	hits atomic.Uint64 // values of this field that were replaced
 }
@@ -52,7 +66,11 @@ type field struct {
 // compileRedactions checks the paths and adds those of Secrets. A resource with a redaction also loses what may repeat
 // its values: the annotation that kubectl apply writes, and managedFields, which contain keys of lists.
 func compileRedactions(all []Redaction) (redactions, error) {
-	out := redactions{}
+	form := &field{below: map[string]*field{"*": {hash: true}}}
+	for _, name := range secretFields {
+		form.at(strings.Split(name, ".")).keep = true
+	}
+	out := redactions{secretForm: form}
 	for _, r := range append(append([]Redaction(nil), secretPaths...), all...) {
 		if r.Resource == "" || strings.ContainsAny(r.Resource, "/ ") {
 			return nil, fmt.Errorf("recording: redaction of %s: the resource is a plural name, such as configmaps or deployments.apps",
@@ -111,6 +129,9 @@ func (r redactions) of(resource string) (roots []*field) {
 	for _, name := range names {
 		if f := r[name]; f != nil {
 			roots = append(roots, f)
+		}
+		if name == "secrets" {
+			roots = append(roots, r[secretForm])
 		}
 	}
 	return roots

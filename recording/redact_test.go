@@ -2,10 +2,12 @@ package recording_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,13 +19,28 @@ import (
 // answered records one request and its answer.
 func answered(t *testing.T, path, body string, o recording.Options) (*bytes.Buffer, recording.Stats) {
 	t.Helper()
+	return answeredAs(t, path, "application/json", body, false, o)
+}
+
+// answeredAs is answered with a media type, and with or without gzip.
+func answeredAs(t *testing.T, path, mediaType, body string, compressed bool, o recording.Options) (*bytes.Buffer, recording.Stats) {
+	t.Helper()
+	header, sent := http.Header{"Content-Type": {mediaType}}, body
+	if compressed {
+		var b bytes.Buffer
+		gz := gzip.NewWriter(&b)
+		_, _ = gz.Write([]byte(body)) // a buffer takes all
+		require.NoError(t, gz.Close())
+		header.Set("Content-Encoding", "gzip")
+		sent = b.String()
+	}
 	var file bytes.Buffer
 	o.Compression = recording.Plain()
 	r, err := recording.New(&file, o)
 	require.NoError(t, err)
 	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{
-			StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+			StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(sent)),
 		}, nil
 	}))
 	req, err := http.NewRequest(http.MethodGet, "https://server"+path, nil)
@@ -32,7 +49,10 @@ func answered(t *testing.T, path, body string, o recording.Options) (*bytes.Buff
 	require.NoError(t, err)
 	got, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	require.Equal(t, body, string(got), "the client gets the answer")
+	if resp.Header.Get("Content-Encoding") == "" { // the recorder may have decompressed it
+		sent = body
+	}
+	require.Equal(t, sent, string(got), "the client gets the answer")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, r.Run(ctx))
@@ -62,6 +82,98 @@ func TestNoAnswerShowsASecret(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatHasNotTheFormOfAListShowsNoSecret records answers that no API server sends, as a broken proxy may. What has not
+// the known form is replaced by hashes, or the stream ends as lost.
+func TestWhatHasNotTheFormOfAListShowsNoSecret(t *testing.T) {
+	const secret = `{"kind":"Secret","metadata":{"name":"s"},"data":{"p":"top-secret"}}`
+	for name, c := range map[string]struct {
+		body string
+		lost bool
+	}{
+		"an object":                       {secret, false},
+		"an array":                        {"[" + secret + "]", true},
+		"an array of arrays":              {"[[" + secret + "]]", true},
+		"a text":                          {`"top-secret"`, true},
+		"a word":                          {`top-secret`, true},
+		"a broken object":                 {`{"data":{"p":"top-secret"`, false},
+		"a broken list":                   {`{"items":[{"data":{"p":"top-secret"}}`, false},
+		"no comma":                        {`{"items":[{"kind":"Secret" "data":{"p":"top-secret"}}]}`, true},
+		"a word in a list":                {`{"kind":top-secret,"items":[]}`, true},
+		"a word in a Secret":              {`{"items":[{"type":top-secret}]}`, true},
+		"YAML":                            {"kind: SecretList\nitems:\n- data: {p: top-secret}\n", true},
+		"protobuf":                        {"k8s\x00\x0a\x08SecretList\x12\x0atop-secret", true},
+		"items that are an object":        {`{"items":{"a":` + secret + `}}`, true},
+		"items that are texts":            {`{"items":["top-secret"]}`, true},
+		"a member beside items":           {`{"items":[],"data":{"p":"top-secret"},"extra":["top-secret"]}`, false},
+		"a member beside object":          {`{"type":"ADDED","object":{},"old":` + secret + `,"note":"top-secret"}`, false},
+		"the object of a frame in a list": {`{"type":"ADDED","object":[` + secret + `]}`, true},
+		"a list in a frame":               {`{"type":"ADDED","object":{"items":[` + secret + `]}}`, false},
+		"Data":                            {`{"items":[{"Data":{"p":"top-secret"},"STRINGDATA":{"p":"top-secret"}}]}`, false},
+		"Items and Object":                {`{"Items":[` + secret + `],"OBJECT":` + secret + `}`, false},
+		"annotations in another case":     {`{"items":[{"Metadata":{"Annotations":{"p":"top-secret"}}}]}`, false},
+		"a field of no version":           {`{"items":[{"spec":{"p":"top-secret"},"note":"top-secret"}]}`, false},
+		"an object in a label":            {`{"items":[{"metadata":{"labels":{"a":{"b":"top-secret"}}}}]}`, false},
+		"an object as the name":           {`{"items":[{"metadata":{"name":["top-secret"]}}]}`, false},
+		"the message of an error":         {`{"type":"ERROR","object":{"kind":"Status","code":410,"message":"top-secret"}}`, false},
+		"the metadata of a list":          {`{"metadata":{"annotations":{"a":"top-secret"}},"items":[]}`, false},
+	} {
+		for _, query := range []string{"", "?watch=true"} {
+			t.Run(name+query, func(t *testing.T) {
+				file, stats := answered(t, "/api/v1/secrets"+query, c.body+"\n", recording.Options{})
+				require.NotContains(t, file.String(), "top-secret")
+				require.Equal(t, c.lost, stats.Lost == 1, "the recording says what is missing")
+			})
+		}
+	}
+}
+
+// TestTheKnownFormOfASecretStays keeps what selects and identifies a Secret, and what an error says to a program.
+func TestTheKnownFormOfASecretStays(t *testing.T) {
+	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"7",` +
+		`"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"},"ownerReferences":[{"kind":"A","name":"o"}]},"type":"Opaque","immutable":true}`
+	for _, body := range []string{
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"c"},"items":[` + secret + `]}`,
+		`{"type":"ADDED","object":` + secret + `}`,
+		`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`,
+	} {
+		file, stats := answered(t, "/api/v1/secrets?watch=true", body+"\n", recording.Options{})
+		require.Contains(t, file.String(), body)
+		require.Zero(t, stats.Lost)
+	}
+}
+
+// FuzzNoSecretIsWritten puts a value into each place of an answer about Secrets that may have one, and damages the
+// answer. The value is nowhere in the file, whatever the encoding.
+func FuzzNoSecretIsWritten(f *testing.F) {
+	f.Add(`{"items":[{"data":{"p":"#"}}]}`, 0, byte(0), false)
+	f.Add(`{"type":"ADDED","object":{"Data":{"p":"#"}},"old":{"a":["#"]}}`, 3, byte('"'), true)
+	f.Add(`{"items":[{"type":"a","data":{"p":"#"},"metadata":{"name":"n","x":["#"]}}],"kind":"List"}`, 0, byte(0), true)
+	f.Add(`[{"data":"#"},#]`, 5, byte('{'), true)
+	f.Add("k8s\x00#", 1, byte('k'), false)
+	f.Fuzz(func(t *testing.T, body string, at int, damage byte, compressed bool) {
+		const needle = "7777needle7777"
+		body = strings.ReplaceAll(strings.ReplaceAll(body, needle, ""), "#", needle)
+		if at >= 0 && at < len(body) && damage != 0 {
+			body = body[:at] + string(rune(damage)) + body[at:]
+		}
+		if knownPlain.MatchString(body) {
+			t.Skip()
+		}
+		o := recording.Options{}
+		for _, kind := range []string{"application/json", "application/vnd.kubernetes.protobuf", "application/cbor"} {
+			for _, query := range []string{"", "?watch=true"} {
+				file, _ := answeredAs(t, "/api/v1/secrets"+query, kind, body, compressed && query == "", o)
+				require.NotContains(t, file.String(), needle, "%q", body)
+			}
+		}
+	})
+}
+
+// knownPlain finds the value in the name of a member, and behind a name whose values stay. It does not read escapes.
+var knownPlain = regexp.MustCompile(`[{,]\s*"[^",]*7777needle7777|[^\\]"(kind|apiVersion|type|immutable|name|namespace|uid|` +
+	`resourceVersion|\w+Timestamp|deletionGracePeriodSeconds|generat\w+|status|reason|code|continue|remainingItemCount|selfLink)"` +
+	`[^"]*"[^"]*7777needle7777|labels|ownerReferences|\\u`)
 
 // TestSelectorsOfRedactedFields are recorded with the texts that stand for the values in objects.
 func TestSelectorsOfRedactedFields(t *testing.T) {

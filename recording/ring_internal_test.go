@@ -194,12 +194,12 @@ func TestStreamOf(t *testing.T) {
 	}
 }
 
-// TestRedactionWithoutAGroup is that of the resources of all groups.
+// TestRedactionWithoutAGroup is that of the resources of all groups. Secrets have their known form too.
 func TestRedactionWithoutAGroup(t *testing.T) {
 	compiled, err := compileRedactions([]Redaction{{"deployments", "spec"}, {"jobs.batch", "spec"}})
 	require.NoError(t, err)
 	for resource, want := range map[string]int{
-		"deployments": 1, "deployments.apps": 1, "jobs.batch": 1, "jobs": 0, "jobs.example.com": 0, "secrets": 1, "pods": 0,
+		"deployments": 1, "deployments.apps": 1, "jobs.batch": 1, "jobs": 0, "jobs.example.com": 0, "secrets": 2, "pods": 0,
 	} {
 		require.Len(t, compiled.of(resource), want, resource)
 	}

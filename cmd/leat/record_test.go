@@ -34,7 +34,7 @@ func recordedFile(t *testing.T) string {
 	out, errs := newOutput(), newOutput()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"record", "cm,secrets", "deploy", "-A", "-o", path, "--redact", "ConfigMaps:data.password", "--redact", "configmaps:Data", "--kubeconfig", server}, out, errs)
+		ended <- run(ctx, []string{"record", "cm,secrets", "deploy", "-A", "-o", path, "--redact", "ConfigMaps:data.password", "--redact", "configmaps:Datum", "--kubeconfig", server}, out, errs)
 	}()
 	errs.await(t, "leat: recording 1 configmaps, 0 secrets, 0 deployments.apps; ")
 	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: server})
@@ -59,7 +59,7 @@ func recordedFile(t *testing.T) string {
 	require.Zero(t, <-ended, errs)
 	require.Empty(t, out.String())
 	require.Contains(t, errs.String(), "leat: wrote "+path+": 1 configmaps, 0 secrets, 0 deployments.apps; ")
-	require.Contains(t, errs.String(), "\nleat: --redact configmaps:Data matched nothing; check the path before you share the file\n")
+	require.Contains(t, errs.String(), "\nleat: --redact configmaps:Datum matched nothing; check the path before you share the file\n")
 	require.Equal(t, 1, strings.Count(errs.String(), "matched nothing"))
 	return path
 }
