@@ -71,7 +71,7 @@ var table = []layer{
 	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/extension testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
 	{"recording/replay", "api recording testserver"},
 	{"livepage/history", "api livepage recording"},
-	{"testserver/faultplan", "testserver testserver/faults"},
+	{"testserver/faultplan", "testserver testserver/faults internal/quote"},
 	{"testkit", "api apiclient testserver testserver/faults"},
 	{"testkit/simulation", everything},
 	{"docs internal/archtest", ""},

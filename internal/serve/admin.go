@@ -143,9 +143,12 @@ var isPlan = regexp.MustCompile(`^\s*\{|(?m)^["']?(seed|faults)["']?\s*:`)
 
 // inject reads a plan in YAML, whose seed is not used, or a fault in each line.
 func (p *process) inject(r *http.Request) (any, error) {
-	body, err := io.ReadAll(r.Body)
+	body, err := io.ReadAll(io.LimitReader(r.Body, faultplan.MaxPlan+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(body) > faultplan.MaxPlan {
+		return nil, &failure{http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", faultplan.MaxPlan)}
 	}
 	text := string(body)
 	var all []faultplan.Fault

@@ -169,7 +169,19 @@ func TestFaultsThroughTheAdminEndpoint(t *testing.T) {
 		require.Contains(t, text, says)
 		require.Equal(t, 1, strings.Count(text, "\n"))
 	}
-	code, text := p.send("POST", p.admin+"/faults", "\x1b[2Jexplode\u202e")
+	for _, body := range []string{
+		strings.Repeat("x", 100_000), strings.Repeat("x ", 20_000), "faults:\n" + strings.Repeat("- x\n", 30_000),
+		"{\"seed\": \"" + strings.Repeat("x", 100_000) + "\"}", "faults: []\n" + strings.Repeat("x: y\n", 20_000),
+		"pods,pods: " + strings.Repeat("y", 60_000), "fail 503 " + strings.Repeat("z= ", 10_000), "list " + strings.Repeat("a", 30_000) + " b: reset",
+	} {
+		code, text := p.send("POST", p.admin+"/faults", body)
+		require.Equal(t, 400, code)
+		require.Less(t, len(text), 1<<10, "an error is bounded")
+	}
+	code, text := p.send("POST", p.admin+"/faults", "faults:\n"+strings.Repeat("- x\n", 1_250_000))
+	require.Equal(t, 413, code)
+	require.Equal(t, "the body has more than 262144 bytes\n", text)
+	code, text = p.send("POST", p.admin+"/faults", "\x1b[2Jexplode\u202e")
 	require.Equal(t, 400, code)
 	require.Contains(t, text, `"\x1b[2Jexplode\u202e" is not an effect`)
 	p.ok("POST", "/snapshots/a%1b%E2%80%AE", "")

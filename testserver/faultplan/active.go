@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leatproject/leat/internal/quote"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -64,7 +65,8 @@ func (a *Active) InjectAll(all []Fault) ([]Status, error) {
 	for _, f := range all {
 		// An unknown name is no error, because a definition may come later.
 		if right := a.server.MatchFor(f.Match.Resource); right != "" {
-			return nil, fmt.Errorf("fault %q: %q never matches; write %s", f, f.Match.Resource, right)
+			return nil, fmt.Errorf("fault %q: %q never matches; write %s",
+				quote.Short(f.String(), maxQuote), quote.Short(f.Match.Resource, maxQuote), right)
 		}
 	}
 	var out []Status

@@ -28,8 +28,9 @@
 // # Promises
 //
 //  1. String returns a text that Parse reads as the same fault.
-//  2. A text that is not a fault gives one error, which quotes the wrong word. So does the singular, the short name or
-//     the kind of a resource that the server has. Nothing is injected then.
+//  2. A text that is not a fault gives one error of a kilobyte at most, which quotes the beginning of the wrong
+//     word. So does the singular, the short name or the kind of a resource that the server has. Nothing is injected
+//     then.
 //  3. Equal plans and equal requests in equal order have equal effects.
 //
 // # Concurrency

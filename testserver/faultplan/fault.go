@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/leatproject/leat/internal/quote"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -35,11 +36,23 @@ var (
 	}
 )
 
-// Parse reads the text of one fault.
+// MaxText limits the text of one fault, in bytes. The body of an answer is the longest part.
+const MaxText = 64 << 10
+
+// Bounds of what an error quotes, in bytes.
+const (
+	maxQuote = 128
+	maxError = 512
+)
+
+// Parse reads the text of one fault. An error quotes the beginning of a long text.
 func Parse(text string) (Fault, error) {
+	if len(text) > MaxText {
+		return Fault{}, fmt.Errorf("fault %q: it has %d bytes; a fault has at most %d", quote.Short(text, maxQuote), len(text), MaxText)
+	}
 	f, err := parse(text)
 	if err != nil {
-		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
+		return Fault{}, fmt.Errorf("fault %q: %s", quote.Short(text, maxQuote), quote.Short(err.Error(), maxError))
 	}
 	return f, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // Plan is a list of faults with a seed. Its YAML has the fields seed and faults.
@@ -18,11 +20,19 @@ type document struct {
 	Faults []string `json:"faults"`
 }
 
-// ParsePlan reads a plan in YAML.
+// MaxPlan limits the text of a plan, in bytes. It has room for thousands of faults. The YAML package takes a second for
+// a megabyte of wrong lines, and its error has all of them.
+const MaxPlan = 256 << 10
+
+// ParsePlan reads a plan in YAML. An error quotes the beginning of a long text.
 func ParsePlan(text []byte) (Plan, error) {
+	if len(text) > MaxPlan {
+		return Plan{}, fmt.Errorf("the plan has %d bytes; a plan has at most %d", len(text), MaxPlan)
+	}
 	var d document
 	if err := yaml.UnmarshalStrict(text, &d); err != nil {
-		return Plan{}, fmt.Errorf("a plan has the fields seed and faults, and each fault is a text in quotes: %w", err)
+		return Plan{}, fmt.Errorf("a plan has the fields seed and faults, and each fault is a text in quotes: %s",
+			quote.Short(err.Error(), maxError))
 	}
 	p := Plan{Seed: d.Seed}
 	for i, line := range d.Faults {
