@@ -30,8 +30,8 @@
 //  5. The end of a context ends the call at once, in every state, and leaves nothing behind.
 //  6. A long answer is never cut. A watch on a dead connection ends after 45 seconds. A watch also ends if the server
 //     no longer sends bookmarks.
-//  7. No credential is printed, logged, marshalled or quoted in an error, also if a server or a proxy echoes it. No
-//     credential follows a redirect to another host or scheme.
+//  7. No credential is printed, logged, marshalled or quoted in an error, also if a server or a proxy echoes it,
+//     unless it has less than four bytes. No credential follows a redirect to another host or scheme.
 //  8. Tokens, client certificates and authorities rotate without a restart. A request uses a new file after five
 //     seconds at most, and at once after a 401. A watch in flight continues.
 //

@@ -354,9 +354,9 @@ func (l *level) member(quoted []byte) matched {
 	return m
 }
 
-// at returns which paths lead to a member. A tree that keeps the member does not keep it from the other trees. A name in
-// another case than in a path is redacted as the path is, because many decoders take it for the same field; it is not
-// kept.
+// at returns which paths lead to a member. A tree that keeps the member does not keep it from the other trees. A name
+// in another case than in a path is redacted as the path is, because many decoders take it for the same field. It is
+// not kept.
 func (m *matched) at(name string) matched {
 	out := matched{below: m.below, remove: m.remove}
 	kept, opened := uint64(0), uint64(0)

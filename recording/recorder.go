@@ -30,7 +30,8 @@ type Options struct {
 	// Compression compresses blocks. Nil means Repeats for a file, and Flate for the dumps of a ring.
 	Compression Compression
 	// Redact names values that are replaced by hashes before they are written, besides those of Secrets, of which
-	// only the values of known plain fields are written. A resource with redactions is requested as JSON, because protobuf does not name fields.
+	// only the values of known plain fields are written. A resource with redactions is requested as JSON, because
+	// protobuf does not name fields.
 	// All cells of its tables are replaced too, and so are the values in selectors of redacted fields.
 	Redact []Redaction
 	// Key is the key of the hashes. Equal values have equal hashes in all recordings with the same key. Nil means a

@@ -83,8 +83,8 @@ func TestNoAnswerShowsASecret(t *testing.T) {
 	}
 }
 
-// TestWhatHasNotTheFormOfAListShowsNoSecret records answers that no API server sends, as a broken proxy may. What has not
-// the known form is replaced by hashes, or the stream ends as lost.
+// TestWhatHasNotTheFormOfAListShowsNoSecret records answers that no API server sends, as a broken proxy may. What has
+// not the known form is replaced by hashes, or the stream ends as lost.
 func TestWhatHasNotTheFormOfAListShowsNoSecret(t *testing.T) {
 	const secret = `{"kind":"Secret","metadata":{"name":"s"},"data":{"p":"top-secret"}}`
 	for name, c := range map[string]struct {

@@ -26,7 +26,8 @@ var (
 // Error is the error of a plugin that gave no credentials. It has nothing of the plugin's standard output. It has the
 // first lines of standard error and the last, because the plugin's author wrote them for the user. Secrets in them are
 // hidden: the values of the kubeconfig's variables, in every usual encoding; arguments and inherited variables with the
-// name of a secret; values behind such names; and long texts that look random.
+// name of a secret; values behind such names, with a separator or in a sentence; and long texts that look random. A
+// short secret that is in no such place cannot be recognised.
 type Error struct {
 	// Command is the command of the plugin, as the kubeconfig has it.
 	Command string

@@ -17,7 +17,9 @@ const hidden = "(not shown)"
 //   - the value behind a name that means a secret, such as token, password or AWS_SECRET_ACCESS_KEY (hideNamed),
 //   - every long unbroken text that looks random, except in the path of a file.
 //
-// Price: identifiers of requests are hidden, and so is a word behind a name such as "token: ". Prose, error codes and
+// Price: identifiers of requests are hidden, and so is a word behind a name such as "token", unless it is one that
+// sentences have there. The text stays in the error, because it often says how to log in; a log line would show the
+// same secrets. Prose, error codes and
 // paths stay.
 func redact(text string, secrets []string) string {
 	text = hideKnown(text, secrets)

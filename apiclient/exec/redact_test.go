@@ -120,6 +120,19 @@ func TestRandomTextsAreHidden(t *testing.T) {
 	}
 }
 
+// TestAnyWordBehindTheNameOfASecretIsHidden has secrets that look like words, in sentences.
+func TestAnyWordBehindTheNameOfASecretIsHidden(t *testing.T) {
+	for _, secret := range []string{"X", "hunter", "correcthorse", "abc-def", "Passw0rd"} {
+		for _, sentence := range []string{
+			"got token %s but it is too old", "the token is %s", "token \"%s\" was refused", "password %s is wrong", "your secret was %s.",
+			"Token %s", "the value of token %s, of pod 7", "expected a passphrase and got passphrase '%s'", "the token is the %s of yesterday",
+		} {
+			text := fmt.Sprintf(sentence, secret)
+			require.Equal(t, strings.TrimSuffix(fmt.Sprintf(sentence, "(not shown)"), "."), strings.TrimSuffix(exec.Redact(text, nil), "."), text)
+		}
+	}
+}
+
 func TestMessagesStayReadable(t *testing.T) {
 	for _, text := range []string{
 		"AccessDenied: User: arn:aws:iam::123456789012:user/jane is not authorized to perform: eks:DescribeCluster",
@@ -127,6 +140,8 @@ func TestMessagesStayReadable(t *testing.T) {
 		"InvalidClientTokenId: The security token included in the request is invalid",
 		"UnrecognizedClientException: The security token included in the request is invalid.",
 		"NoCredentialProviders: no valid providers in chain",
+		"no token was found in the cache, and the token is expired",
+		"the password is required; the token has no value",
 		"ExpiredTokenException: The security token has expired",
 		"invalid token: the session expired, log in anew",
 		"oauth2: cannot fetch token: 401 Unauthorized",

@@ -14,6 +14,14 @@ var (
 	named    = regexp.MustCompile(`(?i)[\w.-]*` + secretive + `[\w.-]*[\\"'\]]*\s*(?::=|=>|->|[:=>])[ \t]*`)
 	optioned = regexp.MustCompile(`(?i)(?:^|[\s"'\[,(])--?[\w.-]*` + secretive + `[\w-]*["',\s]+`)
 	bare     = regexp.MustCompile(`(?i)\b(?:token|secret|password|passphrase|key|credential)s?[ \t]+["'(]?`)
+	// linking matches words between such a name and its value.
+	linking = regexp.MustCompile(`(?i)^(?:(?:is|was|value|of|the|a|an|my|your)[ \t]+["'(]?)*`)
+	// plain matches the words that follow the name of a secret in a sentence. Others may be the secret.
+	plain = regexp.MustCompile(`^(?:a[nst]?|access|already|and|are|at|auth(?:entication|orization)|available|be|been|before|empty|but|by|cache[ds]?|can|cannot|` +
+		`command|could|did|does|endpoint|errors?|exceeded|exchange|expire[ds]?|expiry|fail(?:s|ed|ure)|fetch(?:ed)?|file|for|found|from|grant|ha[sd]|if|in|` +
+		`included|invalid|is|issue[dr]?|lifetime|locked|may|missing|must|names?|not?|of|path|on|or|provider|reads?|refresh(?:ed)?|refused|rejected|requests?|required|` +
+		`response|returned|revoked|server|service|should|source|store|than|that|the|there|to|too|type|url|unavailable|until|use[ds]?|using|valid|validation|value|via|` +
+		`was|were|when|which|will|with|without|would|you|your)[.:!?]*$`)
 	// harmless matches names whose value is not the secret itself.
 	harmless = regexp.MustCompile(`(?i)(?:file|path|dir|directory|url|uri|endpoint|type|name|expiry|expires|expiration|expirationtimestamp|expires_?(?:at|in)|providers?)$`)
 	// secretOption matches an option that is followed by a secret, in the same argument or in the next.
@@ -83,12 +91,26 @@ func optionLength(text string, from, to int) (skip, n int) {
 	return 0, wordLength(text[to:])
 }
 
-// bareLength finds a value behind a word without a separator: "token s3cr3t99 is too old". It must look like one.
-func bareLength(text string, _, to int) (skip, n int) {
-	if n = wordLength(text[to:]); isOdd(text[to : to+n]) {
-		return 0, n
+// bareLength finds a value behind a word without a separator: "token abc is too old", "the token is abc". Any word may
+// be a token or a password, so only the words that a sentence has there stay. A word behind "key" or behind a plural is
+// more often a name: it must look like a secret.
+func bareLength(text string, from, to int) (skip, n int) {
+	name := strings.TrimRight(text[from:to], " \t\"'(")
+	if strings.HasSuffix(name, "s") || strings.EqualFold(name, "key") || strings.EqualFold(name, "credential") {
+		if n = wordLength(text[to:]); isOdd(text[to : to+n]) {
+			return 0, n
+		}
+		return 0, 0
 	}
-	return 0, 0
+	if isPath(text[:from]) {
+		return 0, 0
+	}
+	skip = len(linking.FindString(text[to:]))
+	value := text[to+skip:]
+	if n = wordLength(value); plain.MatchString(value[:n]) {
+		return 0, 0
+	}
+	return skip, n
 }
 
 // isOdd reports whether the first word of a text has letters and digits in disorder.

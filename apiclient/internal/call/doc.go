@@ -17,7 +17,7 @@
 //  3. The end of a context ends a call, the wait before a repetition, and the body of an answer. The error is that of
 //     the context, or its Cause.
 //  4. Each attempt is observed once, when its body is closed.
-//  5. No error quotes a credential that was sent.
+//  5. No error quotes a credential of four bytes or more that was sent.
 //
 // # Concurrency
 //

@@ -14,6 +14,7 @@
 //  1. A Secret that is formatted, logged or marshalled shows only that there is one, also in a field of another value.
 //     Only Reveal returns its text.
 //  2. Clean removes what was sent from a text in every encoding, also if the text has only its beginning.
+//     A secret below four bytes stays, and one below eight is removed where it is a whole word.
 //  3. A cleaned error keeps what errors.Is finds. errors.As finds only the error that the caller kept.
 //  4. Quote returns one line of at most 256 bytes, with nothing of an object.
 //  5. A Sent holds at most 16 tokens.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // maxSent is the number of tokens that are remembered. A client has few at a time, but an answer may quote an older
@@ -17,8 +19,11 @@ import (
 const maxSent = 16
 
 const (
-	shortestPart = 8 // bytes at the beginning of a secret that are hidden anywhere in a text
-	shortestEnd  = 4 // bytes at the beginning of a secret that are hidden at the end of a text that may have been cut
+	// shortestSecret is the length of the shortest secret that is hidden, in bytes. A shorter one is found by trying, and
+	// its letters are in every word: an error would say nothing. The header with it is hidden as a whole.
+	shortestSecret = 4
+	shortestPart   = 8 // bytes at the beginning of a secret that are hidden anywhere in a text
+	shortestEnd    = 4 // bytes at the beginning of a secret that are hidden at the end of a text that may have been cut
 )
 
 // Sent has the credentials that were sent, so that errors do not quote them if a server or a proxy echoes them.
@@ -100,6 +105,7 @@ func (s *Sent) all() []string {
 	for _, t := range s.tokens {
 		all = append(all, t.Reveal())
 	}
+	all = slices.DeleteFunc(all, func(secret string) bool { return len(secret) < shortestSecret })
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	return all
 }
@@ -112,10 +118,38 @@ func hide(text, secret string) string {
 		goQuoted[1 : len(goQuoted)-1],
 	}
 	for _, form := range forms {
-		text = strings.ReplaceAll(text, form, Redacted)
+		if len(secret) >= shortestPart {
+			text = strings.ReplaceAll(text, form, Redacted)
+		} else {
+			text = replaceWord(text, form)
+		}
 	}
 	return text
 }
+
+// replaceWord hides a short secret where it is not a part of a word, because "pass" is a part of "bypassed".
+func replaceWord(text, word string) string {
+	var b strings.Builder
+	for done := 0; ; {
+		at := strings.Index(text[done:], word)
+		if at < 0 {
+			return b.String() + text[done:]
+		}
+		from, to := done+at, done+at+len(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:from])
+		after, _ := utf8.DecodeRuneInString(text[to:])
+		if isWord(before) || isWord(after) {
+			_, n := utf8.DecodeRuneInString(text[from:])
+			b.WriteString(text[done : from+n])
+			done = from + n
+			continue
+		}
+		b.WriteString(text[done:from] + Redacted)
+		done = to
+	}
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // hideParts removes the beginnings of secrets that were cut. Tokens of one issuer begin alike, so the longest match is
 // removed.

@@ -53,6 +53,17 @@ func TestTheLongestSecretIsRemovedWhole(t *testing.T) {
 	require.Equal(t, "REDACTED REDACTED", s.Clean(text+"-of-another-issuer "+text))
 }
 
+// TestAShortSecretKeepsTheText hides a short secret as a whole word, and none that is shorter than four bytes.
+func TestAShortSecretKeepsTheText(t *testing.T) {
+	const said = "a pod is bypassed; pass it, \"pass\" or pass=passé"
+	for token, want := range map[string]string{"a": said, "it": said, "pod": said, "pass": "a pod is bypassed; REDACTED it, \"REDACTED\" or REDACTED=passé"} {
+		require.Equal(t, want, sent(token, "").Clean(said), token)
+		require.Equal(t, want, sent("", token).Clean(said), token)
+	}
+	basic := base64.StdEncoding.EncodeToString([]byte("joe:p"))
+	require.Equal(t, "Basic REDACTED", sent("", "p").Clean("Basic "+basic), "the header is hidden")
+}
+
 // TestABeginningIsRemoved cuts a text in a secret. Eight bytes are removed anywhere, and four at the end.
 func TestABeginningIsRemoved(t *testing.T) {
 	s := sent(text, "")
