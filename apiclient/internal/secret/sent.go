@@ -19,8 +19,8 @@ import (
 const maxSent = 16
 
 const (
-	// shortestSecret is the length of the shortest secret that is hidden, in bytes. A shorter one is found by trying, and
-	// its letters are in every word: an error would say nothing. The header with it is hidden as a whole.
+	// shortestSecret is the length of the shortest secret that is hidden, in bytes. A shorter one is found by trying,
+	// and its letters are in every word: an error would say nothing. The header with it is hidden as a whole.
 	shortestSecret = 4
 	shortestPart   = 8 // bytes at the beginning of a secret that are hidden anywhere in a text
 	shortestEnd    = 4 // bytes at the beginning of a secret that are hidden at the end of a text that may have been cut
