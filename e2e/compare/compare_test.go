@@ -173,8 +173,7 @@ func startTestServer(t *testing.T, behaviour typed.Behaviour) *compare.Target {
 			compare.AdminToken:      {Name: "admin", UID: "admin-uid", Groups: []string{"system:masters"}},
 			compare.RestrictedToken: {Name: cluster.RestrictedUser, UID: "restricted-uid"},
 		},
-		EnableAdmissionPlugins: []string{"TaintNodesByCondition"},
-		Behaviour:              behaviour,
+		Behaviour: behaviour,
 	})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,11 +19,10 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// unmanned are the plugins that are off by default. They wait for controllers: one creates the default service account,
-// without which there is no pod, and the other one removes the taint of a new node. ServiceAccount also adds a volume
-// with a random name to each pod, so equal requests would not give equal objects. The envtest of controller-runtime
-// has it off too.
-var unmanned = []string{"ServiceAccount", "TaintNodesByCondition"}
+// serviceAccount is the plugin that is off by default. It refuses pods until a controller has created their service
+// account, and adds a volume with a random name to each pod, so equal requests would not give equal objects. The
+// envtest of controller-runtime has it off too.
+const serviceAccount = "ServiceAccount"
 
 // admin is the user of Config.
 var admin = registry.User{Name: "kubernetes-admin", Groups: []string{"system:masters"}}
@@ -89,10 +88,8 @@ func onlyAuthenticated(_ context.Context, a authorizer.Attributes) (authorizer.D
 // disabled returns the admission plugins that are off.
 func (c *Cluster) disabled() []string {
 	out := slices.Clone(c.options.DisableAdmissionPlugins)
-	for _, name := range unmanned {
-		if !slices.Contains(c.options.EnableAdmissionPlugins, name) && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
+	if !slices.Contains(c.options.EnableAdmissionPlugins, serviceAccount) && !slices.Contains(out, serviceAccount) {
+		out = append(out, serviceAccount)
 	}
 	return out
 }

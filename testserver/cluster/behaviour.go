@@ -42,6 +42,12 @@ type Behaviour struct {
 	Nodes *Nodes
 }
 
+// withoutControllers returns the behaviour without what it has by default.
+func (b Behaviour) withoutControllers() Behaviour {
+	b.NoGarbageCollection, b.NoNamespaceDeletion, b.NoServiceAccounts, b.NoDisruptionBudgets = true, true, true, true
+	return b
+}
+
 // Nodes are the settings of simulated nodes. The zero value has three nodes, on which everything runs at once.
 type Nodes struct {
 	// Count is the number of nodes: node-0, node-1, and so on. Zero means 3, and a negative value none. Nodes that

@@ -151,6 +151,29 @@ func TestPodsRun(t *testing.T) {
 	})
 }
 
+// TestNewNodesAreTainted creates a node, which keeps the taint until something makes it ready.
+func TestNewNodesAreTainted(t *testing.T) {
+	notReady := []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	for _, o := range []cluster.Options{{}, {Lenient: true}, {Behaviour: cluster.Behaviour{Nodes: &cluster.Nodes{Count: -1}}}} {
+		inWorld(t, o, func(w world) {
+			created, err := w.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
+			require.NoError(w, err)
+			require.Equal(w, notReady, created.Spec.Taints)
+			_, err = w.CoreV1().Pods("default").Create(w.ctx, pod("web", "web:1"), metav1.CreateOptions{})
+			require.NoError(w, err)
+			synctest.Wait()
+			n, err := w.CoreV1().Nodes().Get(w.ctx, "n", metav1.GetOptions{})
+			require.NoError(w, err)
+			if o.Behaviour.Nodes == nil {
+				require.Equal(w, notReady, n.Spec.Taints)
+				return
+			}
+			require.Empty(w, n.Spec.Taints)
+			require.Equal(w, corev1.PodRunning, w.pod("web").Status.Phase)
+		})
+	}
+}
+
 // TestForegroundDeletion deletes a Job whose pod takes a while to terminate.
 func TestForegroundDeletion(t *testing.T) {
 	inWorld(t, cluster.Options{Behaviour: cluster.Behaviour{Nodes: &cluster.Nodes{Stop: 3 * time.Second}}}, func(w world) {

@@ -18,10 +18,14 @@ import (
 
 // Environment is a Cluster with the fields and methods of envtest.Environment in controller-runtime. It serves on a
 // port of loopback over TLS, so that other processes can use it too. As in envtest, requests are authorized by roles
-// and bindings. docs/envtest.md compares both. Its methods must not be called concurrently.
+// and bindings, and no controllers run. docs/envtest.md compares both. Its methods must not be called concurrently.
 type Environment struct {
 	// Options are those of the cluster. Their definitions are created besides those of the fields below.
 	Options Options
+	// Controllers runs the controllers that Options.Behaviour does not switch off. Otherwise, as in envtest, owners
+	// leave their dependents, deleted namespaces keep the phase Terminating, and neither service accounts nor the status
+	// of disruption budgets are written. Options.Behaviour.Workloads and Nodes have their effect in any case.
+	Controllers bool
 	// AlwaysAllow lets every user do everything. Otherwise, Start sets Options.RBAC.
 	AlwaysAllow bool
 
@@ -160,6 +164,9 @@ func (e *Environment) startCluster(objects []manifest) error {
 	o := e.Options
 	o.CRDs, o.CRDDirectoryPaths = nil, nil // they are among the objects
 	o.RBAC = o.RBAC || !e.AlwaysAllow
+	if !e.Controllers {
+		o.Behaviour = o.Behaviour.withoutControllers()
+	}
 	o.Server.TLS, o.Server.HTTP2 = true, true
 	c, err := New(o)
 	if err != nil {

@@ -34,9 +34,9 @@ type Options struct {
 	RBAC bool
 
 	// DisableAdmissionPlugins and EnableAdmissionPlugins have the names of kube-apiserver, such as LimitRanger. The
-	// plugins that kube-apiserver enables by default are on, except those that only matter to real machines. Two more
-	// are off unless they are enabled, because they wait for controllers: ServiceAccount rejects pods until the default
-	// service account exists, and gives each pod a volume with a random name; TaintNodesByCondition taints new nodes.
+	// plugins that kube-apiserver enables by default are on, except those that only matter to real machines.
+	// ServiceAccount is off too unless it is enabled: it rejects pods until the default service account exists, and
+	// gives each pod a volume with a random name.
 	DisableAdmissionPlugins, EnableAdmissionPlugins []string
 	// WebhookService returns the address (host:port) of a service that a webhook configuration or the conversion of a
 	// CustomResourceDefinition names. Nil means its name in the DNS of a cluster, which a test cannot resolve;

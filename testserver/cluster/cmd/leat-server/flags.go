@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 type clusterFlags struct {
 	behaviour       cluster.Behaviour
 	nodes           int
-	rbac            bool
+	rbac, envtest   bool
 	enable, disable names
 }
 
@@ -43,8 +44,30 @@ func (c *clusterFlags) add(f *flag.FlagSet) {
 		"create neither the service account \"default\" nor the ConfigMap kube-root-ca.crt of a namespace; pods then get no service account")
 	f.BoolVar(&b.NoDisruptionBudgets, "no-disruption-budgets", false, "leave the status of PodDisruptionBudgets to a controller outside")
 	f.BoolVar(&c.rbac, "rbac", false, "authorize requests by roles and bindings; the user of --token may do everything; needs --token and --tls")
-	f.Var(&c.enable, "enable-admission-plugins", "`names` of admission plugins that are off by default: TaintNodesByCondition")
+	f.Var(&c.enable, "enable-admission-plugins", "`names` of admission plugins that are off because of another flag: ServiceAccount")
 	f.Var(&c.disable, "disable-admission-plugins", "`names` of admission plugins to switch off, such as LimitRanger,ServiceAccount")
+	f.BoolVar(&c.envtest, "envtest", false, "what envtest has: --tls, --rbac, a random --token, and no controllers (--no-...), unless these flags are given")
+}
+
+// complete sets the flags that --envtest stands for.
+func (c *clusterFlags) complete(f *flag.FlagSet) error {
+	if !c.envtest {
+		return nil
+	}
+	given := map[string]bool{}
+	f.Visit(func(one *flag.Flag) { given[one.Name] = true })
+	for name, value := range map[string]string{
+		"tls": "true", "rbac": "true", "token": rand.Text(), "no-garbage-collection": "true", "no-namespace-deletion": "true",
+		"no-service-accounts": "true", "no-disruption-budgets": "true",
+	} {
+		if given[name] {
+			continue
+		}
+		if err := f.Set(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // backend returns the cluster. With --lenient, namespaces need not exist, so pods need no service account.

@@ -51,7 +51,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "leat-server: it takes no argument, and got %q\n", flags.Args())
 		return 2
 	}
-	err = o.Run(ctx, stdout, serve.Hooks{New: c.backend})
+	if err = c.complete(flags); err == nil {
+		err = o.Run(ctx, stdout, serve.Hooks{New: c.backend})
+	}
 	var usage *serve.UsageError
 	switch {
 	case err == nil:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"io"
 	"path/filepath"
 	"strings"
@@ -9,12 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/leatproject/leat/internal/serve"
+	"github.com/leatproject/leat/testserver/cluster"
 )
 
 // served runs the command until the test ends, and returns a client of its kubeconfig.
@@ -123,6 +128,63 @@ func TestFlagsOfTheCluster(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.False(t, review.Status.Allowed)
+}
+
+// TestEnvtest runs the server that envtest would start: with TLS, a user who may do everything, RBAC, and nothing else.
+func TestEnvtest(t *testing.T) {
+	client := served(t, "--envtest")
+	ctx := t.Context()
+	created, err := client.CoreV1().Pods("default").Create(ctx, onePod(), metav1.CreateOptions{})
+	require.NoError(t, err, "it waits for no service account")
+	require.Empty(t, created.Spec.Volumes)
+	node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}, node.Spec.Taints)
+	self, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"system:masters", "system:authenticated"}, self.Status.UserInfo.Groups)
+	review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "ann", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.False(t, review.Status.Allowed)
+}
+
+// TestFlagsOfEnvtest requires that --envtest sets other flags, except those that are given.
+func TestFlagsOfEnvtest(t *testing.T) {
+	parse := func(args ...string) (clusterFlags, map[string]string) {
+		var o serve.Options
+		var c clusterFlags
+		f := flag.NewFlagSet("leat-server", flag.ContinueOnError)
+		o.Flags(f)
+		c.add(f)
+		require.NoError(t, f.Parse(args))
+		require.NoError(t, c.complete(f))
+		values := map[string]string{}
+		f.VisitAll(func(one *flag.Flag) { values[one.Name] = one.Value.String() })
+		return c, values
+	}
+	c, values := parse("--envtest")
+	require.Equal(t, cluster.Behaviour{
+		NoGarbageCollection: true, NoNamespaceDeletion: true, NoServiceAccounts: true, NoDisruptionBudgets: true,
+	}, c.behaviour)
+	require.True(t, c.rbac)
+	require.Equal(t, "true", values["tls"])
+	_, again := parse("--envtest")
+	require.Len(t, values["token"], 26)
+	require.NotEqual(t, values["token"], again["token"])
+
+	c, values = parse("--no-garbage-collection=false", "--envtest", "--token", "mine", "--rbac=false")
+	require.False(t, c.behaviour.NoGarbageCollection)
+	require.True(t, c.behaviour.NoNamespaceDeletion)
+	require.False(t, c.rbac)
+	require.Equal(t, "mine", values["token"])
+
+	c, values = parse()
+	require.Equal(t, clusterFlags{}, c)
+	require.Empty(t, values["token"])
 }
 
 // TestWithoutServiceAccounts creates a pod at once, because no account is needed.

@@ -19,6 +19,7 @@
 //  4. A pod whose containers may end, such as that of a Job, succeeds or fails.
 //  5. A deleted pod stops after Options.Stop or its grace period, whichever is shorter, and is then removed.
 //  6. A node whose condition Ready is not True does nothing, as if it were disconnected. The others renew their Leases.
+//     The taints with the effect NoSchedule follow the conditions of each node.
 //
 // # Concurrency
 //

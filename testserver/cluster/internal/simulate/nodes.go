@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,19 +47,21 @@ func (n *Nodes) create(ctx context.Context) error {
 	return nil
 }
 
-// register writes the status of a node that another client has created. It renews the Lease of a node that is ready.
+// register writes the status of a node that another client has created, and the taints of its conditions. It renews the
+// Lease of a node that is ready.
 func (n *Nodes) register(ctx context.Context, key api.Key) (controller.Result, error) {
 	node, found := n.nodeCache.Cache().Get(key)
-	switch {
-	case !found:
+	if !found {
 		return controller.Result{}, nil
-	case condition(node) == nil:
-		err := n.fill(ctx, key, n.options.Capacity)
-		if apierrors.IsNotFound(err) {
-			err = nil
-		}
-		return controller.Result{}, err // the change brings the node again
-	case !ready(node) || n.options.Heartbeat < 0:
+	}
+	write := func() error { return n.taint(ctx, node) }
+	if condition(node) == nil {
+		write = func() error { return n.fill(ctx, key, n.options.Capacity) } // the change brings the node again
+	}
+	if err := write(); err != nil && !apierrors.IsNotFound(err) {
+		return controller.Result{}, err
+	}
+	if !ready(node) || n.options.Heartbeat < 0 {
 		return controller.Result{}, nil
 	}
 	return controller.Result{RequeueAfter: n.options.Heartbeat}, n.renew(ctx, node)
@@ -91,7 +95,7 @@ func (n *Nodes) renew(ctx context.Context, node *corev1.Node) error {
 	return err
 }
 
-// fill writes the status of a node that has none.
+// fill writes the status of a node that has none, and then its taints.
 func (n *Nodes) fill(ctx context.Context, key api.Key, capacity corev1.ResourceList) error {
 	node, err := n.nodes.Get(ctx, key, metav1.GetOptions{})
 	if err != nil || condition(node) != nil {
@@ -121,8 +125,63 @@ func (n *Nodes) fill(ctx context.Context, key api.Key, capacity corev1.ResourceL
 		OperatingSystem: "linux", Architecture: "amd64", OSImage: "leat", KernelVersion: "6.12.0",
 		ContainerRuntimeVersion: "containerd://2.2.0", KubeletVersion: "v1.37.2",
 	}
-	_, err = n.nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	if node, err = n.nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	return n.taint(ctx, node)
+}
+
+// taint writes the taints of a node if they do not follow from its conditions.
+func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
+	taints := taintsOf(node)
+	if equality.Semantic.DeepEqual(taints, node.Spec.Taints) {
+		return nil
+	}
+	node = node.DeepCopy()
+	node.Spec.Taints = taints
+	_, err := n.nodes.Update(ctx, node, metav1.UpdateOptions{})
 	return err
+}
+
+// conditionTaints are the keys of the taints that stand for conditions with these values.
+var conditionTaints = map[corev1.NodeConditionType]map[corev1.ConditionStatus]string{
+	corev1.NodeReady: {
+		corev1.ConditionFalse: corev1.TaintNodeNotReady, corev1.ConditionUnknown: corev1.TaintNodeUnreachable,
+	},
+	corev1.NodeMemoryPressure:     {corev1.ConditionTrue: corev1.TaintNodeMemoryPressure},
+	corev1.NodeDiskPressure:       {corev1.ConditionTrue: corev1.TaintNodeDiskPressure},
+	corev1.NodePIDPressure:        {corev1.ConditionTrue: corev1.TaintNodePIDPressure},
+	corev1.NodeNetworkUnavailable: {corev1.ConditionTrue: corev1.TaintNodeNetworkUnavailable},
+}
+
+// taintsOf returns the taints that a node should have: those of its conditions, of a cordon, and of other clients. In a
+// cluster, kube-controller-manager writes them. Its taints with the effect NoExecute are missing, because nothing here
+// evicts pods.
+func taintsOf(node *corev1.Node) []corev1.Taint {
+	state := map[string]bool{corev1.TaintNodeUnschedulable: node.Spec.Unschedulable} // whether a taint must be there
+	for kind, keys := range conditionTaints {
+		at := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
+		for status, key := range keys {
+			state[key] = at >= 0 && node.Status.Conditions[at].Status == status
+		}
+	}
+	var out []corev1.Taint
+	for _, t := range node.Spec.Taints {
+		wanted, ours := state[t.Key]
+		ours = ours && t.Effect == corev1.TaintEffectNoSchedule
+		if !ours || wanted {
+			out = append(out, t)
+		}
+		if ours {
+			delete(state, t.Key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(state)) {
+		if state[key] {
+			out = append(out, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+		}
+	}
+	return out
 }
 
 // condition returns the condition Ready of a node, or nil.

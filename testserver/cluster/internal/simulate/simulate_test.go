@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -341,6 +342,41 @@ func TestFailedNode(t *testing.T) {
 		require.False(t, testkit.Has(w.Kit, pods, key("p")))
 		w.Pass(time.Second)
 		require.Equal(t, "Running ready node-0 c:running", w.line("q"))
+	})
+}
+
+// TestTaints changes the conditions of a node. Taints of other clients stay.
+func TestTaints(t *testing.T) {
+	mine := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+	eviction := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}
+	of := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule} }
+	inWorld(t, simulate.Options{Nodes: 1, Node: func(_ int, n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{of(corev1.TaintNodeNotReady), mine, eviction}
+	}}, func(w world) {
+		requireTaints := func(want ...corev1.Taint) {
+			t.Helper()
+			require.Equal(t, want, testkit.Get[*corev1.Node](w.Kit, nodes, api.Key{Name: "node-0"}).Spec.Taints)
+		}
+		edit := func(change func(*corev1.Node)) { testkit.Edit(w.Kit, nodes, api.Key{Name: "node-0"}, change) }
+		set := func(kind corev1.NodeConditionType, status corev1.ConditionStatus) {
+			edit(func(n *corev1.Node) {
+				at := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
+				n.Status.Conditions[at].Status = status
+			})
+		}
+		requireTaints(mine, eviction)
+		set(corev1.NodeReady, corev1.ConditionFalse)
+		requireTaints(mine, eviction, of(corev1.TaintNodeNotReady))
+		set(corev1.NodeReady, corev1.ConditionUnknown)
+		requireTaints(mine, eviction, of(corev1.TaintNodeUnreachable))
+		set(corev1.NodeMemoryPressure, corev1.ConditionTrue)
+		requireTaints(mine, eviction, of(corev1.TaintNodeUnreachable), of(corev1.TaintNodeMemoryPressure))
+		edit(func(n *corev1.Node) { n.Spec.Unschedulable = true })
+		set(corev1.NodeReady, corev1.ConditionTrue)
+		requireTaints(mine, eviction, of(corev1.TaintNodeMemoryPressure), of(corev1.TaintNodeUnschedulable))
+		set(corev1.NodeMemoryPressure, corev1.ConditionFalse)
+		edit(func(n *corev1.Node) { n.Spec.Unschedulable = false })
+		requireTaints(mine, eviction)
 	})
 }
 
