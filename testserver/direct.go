@@ -161,10 +161,11 @@ func (s *Server) Delete(r api.Resource, key api.Key, options ...metav1.DeleteOpt
 	if len(options) > 0 {
 		o = options[0]
 	}
-	return s.directly(r, func(c *store.Collection) error {
-		_, err := s.writer.Delete(c, key, o, writer.Write{Direct: true})
-		return err
-	})
+	c, err := s.collection(r)
+	if err == nil {
+		_, err = s.writer.Delete(c, key, o, writer.Write{Direct: true})
+	}
+	return err
 }
 
 // Get returns the present state of an object. It fails with NotFound as a request does.

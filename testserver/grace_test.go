@@ -1,8 +1,12 @@
 package testserver_test
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -118,4 +122,97 @@ func TestFinalizersThatALaterDeletionChangesKeepTheTime(t *testing.T) {
 		require.Equal(b, []string{"x/y", "orphan"}, u.GetFinalizers())
 		requireGrace(b, u, start, 0, 0)
 	})
+}
+
+// TestClientsSeeAPodWithoutANodeBeforeItGoes deletes such pods, and sends a request between both writes of a deletion.
+func TestClientsSeeAPodWithoutANodeBeforeItGoes(t *testing.T) {
+	at := func(b *bench, send func() answer, between func(*bench)) answer {
+		b.Helper()
+		done := make(chan answer, 1)
+		go func() { done <- send() }()
+		synctest.Wait()
+		p := b.ok(http.MethodGet, podsPath+"/p", nil)
+		require.NotNil(b, p.GetDeletionTimestamp())
+		require.Zero(b, *p.GetDeletionGracePeriodSeconds())
+		require.Empty(b, done)
+		if between != nil {
+			between(b)
+		}
+		return <-done
+	}
+	deletion := func(b *bench, query string, body any) func() answer {
+		return func() answer { return b.do(http.MethodDelete, podsPath+query, body) }
+	}
+	for name, c := range map[string]struct {
+		send    func(*bench) func() answer
+		between func(b *bench)
+		code    int
+	}{
+		"alone":      {send: func(b *bench) func() answer { return deletion(b, "/p", nil) }, code: 200},
+		"collection": {send: func(b *bench) func() answer { return deletion(b, "", nil) }, code: 200},
+		"eviction": {send: func(b *bench) func() answer {
+			return func() answer { return b.do(http.MethodPost, evictPath, eviction("p")) }
+		}, code: 201},
+		"an update": {
+			send: func(b *bench) func() answer { return deletion(b, "/p", nil) },
+			between: func(b *bench) {
+				b.ok(http.MethodPatch, podsPath+"/p", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", mergePatch)
+			}, code: 200,
+		},
+		"another deletion": {
+			send:    func(b *bench) func() answer { return deletion(b, "/p", nil) },
+			between: func(b *bench) { b.ok(http.MethodDelete, podsPath+"/p", nil) }, code: 200,
+		},
+		"another pod": {
+			send: func(b *bench) func() answer { return deletion(b, "/p", nil) },
+			between: func(b *bench) {
+				b.ok(http.MethodDelete, podsPath+"/p", nil)
+				b.ok(http.MethodPost, podsPath, pod("p", "second", "yes"))
+			}, code: 200,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, testserver.Options{DeletionPause: time.Millisecond}, func(b *bench) {
+				b.ok(http.MethodPost, podsPath, pod("p"))
+				a := at(b, c.send(b), c.between)
+				require.Equal(b, c.code, a.code, "%s", a.body)
+				if name == "another pod" {
+					b.ok(http.MethodGet, podsPath+"/p", nil)
+					return
+				}
+				b.refused(404, http.MethodGet, podsPath+"/p", nil)
+			})
+		})
+	}
+	inBubble(t, testserver.Options{DeletionPause: time.Millisecond}, func(b *bench) {
+		version := b.ok(http.MethodPost, podsPath, pod("p")).GetResourceVersion()
+		o := doc{"preconditions": doc{"resourceVersion": version}}
+		require.Equal(b, 200, at(b, deletion(b, "/p", o), nil).code, "the precondition is that of the first write")
+	})
+}
+
+// TestAListenerPausesDeletions requires the default of a server on a listener.
+func TestAListenerPausesDeletions(t *testing.T) {
+	s := testserver.New(testserver.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	pods := "http://" + l.Addr().String() + podsPath
+	send := func(method, url, body string) {
+		r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		a, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, a.Body.Close())
+		require.Less(t, a.StatusCode, 300)
+	}
+	send(http.MethodPost, pods, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	start := time.Now()
+	send(http.MethodDelete, pods+"/p", "")
+	require.GreaterOrEqual(t, time.Since(start), time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
 }

@@ -29,6 +29,9 @@ const (
 	idleTimeout       = 90 * time.Second
 )
 
+// deletionPause is Options.DeletionPause after Serve.
+const deletionPause = time.Millisecond
+
 // ErrRunning is the error of Run if the server is already running.
 var ErrRunning = errors.New("testserver: Run is already running")
 
@@ -73,6 +76,7 @@ func NewExtended(o Options, e extension.Extension) *Server {
 		Definition:         e.Definition,
 		Settle:             e.Settle,
 	})
+	s.writer.PauseDeletions(o.DeletionPause)
 	s.log.limit = o.RequestLog
 	if o.TLS {
 		s.cert = newCertificate()
@@ -186,6 +190,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		_ = l.Close() // the other error says more
 		return fmt.Errorf("testserver: serve: %w", err)
+	}
+	if s.options.DeletionPause == 0 {
+		s.writer.PauseDeletions(deletionPause)
 	}
 	return s.serve(ctx, l, func(server *http.Server) {
 		server.Handler = guard.Handler(l.Addr(), server.Handler)

@@ -234,8 +234,6 @@ func (x *call) removed(o metav1.DeleteOptions) (writer.Deletion, error) {
 		warn(x.w, s.Warnings)
 		return d, err
 	}
-	x.store.Lock()
-	defer x.store.Unlock()
 	return x.writer.Delete(x.c, x.key(), o, w)
 }
 
@@ -251,8 +249,6 @@ func (x *call) removeAll(items []*store.Record, o metav1.DeleteOptions) error {
 		warn(x.w, s.Warnings)
 		return err
 	}
-	x.store.Lock()
-	defer x.store.Unlock()
 	return x.writer.DeleteAll(x.c, items, o, w)
 }
 

@@ -238,8 +238,6 @@ func (x *call) evictWith(eviction object.Tree, w writer.Write, admit func() erro
 		return err
 	}
 	w.Subresource, w.DryRun = "", w.DryRun || len(o.DryRun) > 0
-	x.store.Lock()
-	defer x.store.Unlock()
 	return x.writer.Evict(x.c, x.key(), o, w)
 }
 

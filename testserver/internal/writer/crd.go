@@ -166,7 +166,7 @@ func (wr *Writer) settleOnce(name string) []string {
 	wr.serveCRDs()
 	if written.Deleting && instances != nil {
 		for r := range instances.All("") {
-			_, _ = wr.Delete(instances, r.Key, metav1.DeleteOptions{}, Write{}) // without preconditions, a delete cannot fail
+			_, _ = wr.delete(instances, r.Key, metav1.DeleteOptions{}, Write{}) // without preconditions, a delete cannot fail
 		}
 	}
 	return append(wr.conflicting(name), name)

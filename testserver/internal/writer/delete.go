@@ -20,10 +20,51 @@ import (
 type Deletion struct {
 	Record *store.Record // the last state of the object
 	Done   bool          // the object is removed; otherwise it waits for finalizers or a kubelet
+
+	marked bool // Record is a pod with no time left, which the second write of the deletion removes
 }
 
-// Delete removes an object or marks it as being deleted. The caller holds the lock.
-func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (Deletion, error) {
+// PauseDeletions sets the time between the two writes that delete a pod without a node. kube-apiserver spends it on etcd:
+// one transaction marks the pod and one removes it, and another one repeats this if the cache of the server lacks the
+// mark. Without a pause, a controller that gets the first event finds that the pod is gone, which is rare in a cluster;
+// docs/fidelity.md has the figures. The price: with a millisecond, a client deletes less than a thousand of such pods a
+// second, one by one.
+func (wr *Writer) PauseDeletions(d time.Duration) { wr.pause.Store(int64(d)) }
+
+// Delete removes an object or marks it as being deleted. The caller does not hold the lock.
+func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (d Deletion, err error) {
+	err = wr.locked(func() error {
+		d, err = wr.delete(c, key, o, w)
+		return err
+	})
+	if err != nil {
+		return Deletion{}, err
+	}
+	return wr.completed(c, d), nil
+}
+
+// completed removes a pod that is marked with no time left. The caller does not hold the lock, so that clients can see
+// the pod, and change it. As in kube-apiserver, it is no error if another request has removed the pod meanwhile.
+func (wr *Writer) completed(c *store.Collection, d Deletion) Deletion {
+	if !d.marked {
+		return d
+	}
+	if pause := time.Duration(wr.pause.Load()); pause > 0 {
+		<-time.After(pause)
+	}
+	wr.store.Lock()
+	defer wr.store.Unlock()
+	now := c.Get(d.Record.Key)
+	if now == nil || now.UID() != d.Record.UID() || !now.Deleting {
+		return d
+	}
+	d.Record = wr.finish(c, now)
+	return d
+}
+
+// delete does the first write of a deletion, which is the only one unless the result is marked. The caller holds the
+// lock.
+func (wr *Writer) delete(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (Deletion, error) {
 	old := c.Get(key)
 	if old == nil {
 		return Deletion{}, apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
@@ -64,10 +105,14 @@ func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOption
 		return Deletion{Record: r, Done: done}, err
 	}
 	r, err := wr.store.Put(c, old, tree)
-	if err == nil && done {
-		r = wr.finish(c, r) // a pod is always marked first, even with no time left
+	if err != nil || !done {
+		return Deletion{Record: r}, err
 	}
-	return Deletion{Record: r, Done: done}, err
+	// A pod is always marked first, even with no time left. Clients of one that was marked before have seen it.
+	if old.Deleting {
+		return Deletion{Record: wr.finish(c, r), Done: true}, nil
+	}
+	return Deletion{Record: r, Done: true, marked: true}, nil
 }
 
 // finish removes an object and then its dependents: the instances of a CustomResourceDefinition, and a namespace that
@@ -231,7 +276,7 @@ func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tre
 			continue
 		}
 		for victim := range other.All(name) {
-			if _, err := wr.Delete(other, victim.Key, metav1.DeleteOptions{}, Write{Direct: true}); err != nil {
+			if _, err := wr.delete(other, victim.Key, metav1.DeleteOptions{}, Write{Direct: true}); err != nil {
 				return Deletion{}, err
 			}
 		}
@@ -282,7 +327,7 @@ func (wr *Writer) finishNamespace(name string) {
 	}
 }
 
-// DeleteAll deletes objects. It skips those that do not exist any more. The caller holds the lock.
+// DeleteAll deletes objects. It skips those that do not exist any more. The caller does not hold the lock.
 func (wr *Writer) DeleteAll(c *store.Collection, items []*store.Record, o metav1.DeleteOptions, w Write) error {
 	for _, r := range items {
 		if _, err := wr.Delete(c, r.Key, o, w); err != nil && !apierrors.IsNotFound(err) {

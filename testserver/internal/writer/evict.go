@@ -24,15 +24,28 @@ const (
 	evictionRetry = 10
 )
 
-// Evict deletes a pod if its disruption budget allows it. The caller holds the lock.
+// Evict deletes a pod if its disruption budget allows it. The caller does not hold the lock.
 //
 // A pod that has not started, has finished or is being deleted needs no budget, because its eviction disrupts nothing.
 // A pod that is not ready needs none if its budget allows that; see unhealthyPodEvictionPolicy. Any other eviction
 // takes one disruption from the status of the budget, where the controller of budgets finds it.
 func (wr *Writer) Evict(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) error {
+	var d Deletion
+	if err := wr.locked(func() (err error) {
+		d, err = wr.evict(c, key, o, w)
+		return err
+	}); err != nil {
+		return err
+	}
+	wr.completed(c, d)
+	return nil
+}
+
+// evict does the first write of the deletion, and what comes before it. The caller holds the lock.
+func (wr *Writer) evict(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (Deletion, error) {
 	old := c.Get(key)
 	if old == nil {
-		return apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
+		return Deletion{}, apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
 	}
 	pod := old.Tree()
 	if !disruptive(old, pod) {
@@ -42,7 +55,7 @@ func (wr *Writer) Evict(c *store.Collection, key api.Key, o metav1.DeleteOptions
 	covering := covering(budgets, old, pod)
 	switch {
 	case len(covering) > 1:
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
+		return Deletion{}, &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: 500,
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 		}}
@@ -52,13 +65,13 @@ func (wr *Writer) Evict(c *store.Collection, key api.Key, o metav1.DeleteOptions
 			break
 		}
 		if err := disrupt(covering[0].Key.Name, key.Name, budget); err != nil {
-			return err
+			return Deletion{}, err
 		}
 		if w.DryRun {
 			break
 		}
 		if _, err := wr.replace(budgets, covering[0], budget, Write{Served: budgets.Definition().Version, Subresource: "status", Manager: w.Manager}); err != nil {
-			return err
+			return Deletion{}, err
 		}
 	}
 	return wr.evicted(c, old, o, w)
@@ -210,16 +223,16 @@ func setBudgetCondition(status object.Tree) {
 
 // evicted adds the condition DisruptionTarget to a pod and deletes it. A precondition fails here, after the budget has
 // lost its disruption.
-func (wr *Writer) evicted(c *store.Collection, old *store.Record, o metav1.DeleteOptions, w Write) error {
+func (wr *Writer) evicted(c *store.Collection, old *store.Record, o metav1.DeleteOptions, w Write) (Deletion, error) {
 	if err := checkDeletePreconditions(c.Definition(), old, o.Preconditions); err != nil {
-		return err
+		return Deletion{}, err
 	}
 	if !w.DryRun {
 		tree := old.Tree()
 		markDisrupted(tree)
 		r, err := wr.replace(c, old, tree, Write{Served: c.Definition().Version, Subresource: "status", Manager: w.Manager})
 		if err != nil {
-			return err
+			return Deletion{}, err
 		}
 		if o.Preconditions != nil && o.Preconditions.ResourceVersion != nil {
 			o.Preconditions = o.Preconditions.DeepCopy()
@@ -227,8 +240,7 @@ func (wr *Writer) evicted(c *store.Collection, old *store.Record, o metav1.Delet
 			o.Preconditions.ResourceVersion = &version
 		}
 	}
-	_, err := wr.Delete(c, old.Key, o, w)
-	return err
+	return wr.delete(c, old.Key, o, w)
 }
 
 func markDisrupted(pod object.Tree) {

@@ -309,8 +309,6 @@ func (wr *Writer) SubmitDelete(ctx context.Context, s *Submission, o metav1.Dele
 	if err := s.validate(ctx, a, nil); err != nil {
 		return Deletion{}, err
 	}
-	wr.store.Lock()
-	defer wr.store.Unlock()
 	return wr.Delete(s.Collection, s.Key, o, s.Write)
 }
 

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -12,6 +13,7 @@ import (
 type Writer struct {
 	store   *store.Store
 	options Options
+	pause   atomic.Int64 // between the two writes of a deletion, as a time.Duration
 
 	crds      map[*store.Record]parsedCRD // of the stored definitions
 	unsettled []string                    // definitions that settle has to look at
