@@ -1,8 +1,10 @@
 package testserver
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -36,6 +38,16 @@ type call struct {
 	staleDecided bool
 }
 
+// auditID is the header with the identity of a request in audit logs. The client may choose it.
+const auditID = "Audit-Id"
+
+// newAuditID returns a random UUID. It takes nothing from the seed of the server, so that the UIDs of objects do not
+// depend on the number of requests.
+func newAuditID() string {
+	high, low := rand.Uint64(), rand.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", high>>32, uint16(high>>16), high&0xfff, 0x8000|low>>50, low&(1<<48-1))
+}
+
 // handle answers a request. Its steps are authentication, faults, documents, authorization and resources.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	request := parseRequest(r)
@@ -51,6 +63,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		return // a fault has answered
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
+	w.Header().Set(auditID, cmp.Or(r.Header.Get(auditID), newAuditID()))
 	w, r = indent(w, r, request)
 	if err := checkTimeout(request); err != nil {
 		fail(w, err)
