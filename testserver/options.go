@@ -46,10 +46,10 @@ type Options struct {
 	// server first marks the pod, as kube-apiserver does; a pod on a node stays until it is deleted with a grace period
 	// of zero.
 	ImmediateDeletion bool
-	// DeletionPause is the time between the two writes that delete a pod without a node: the first one marks it, and the
-	// second one removes it. Controllers can see the pod meanwhile, as with kube-apiserver. Zero means a millisecond after
-	// Serve was called, and otherwise none, because a test in memory need not let time pass for a deletion. A negative
-	// value means none.
+	// DeletionPause is the time between the two writes that delete a pod without a node: the first one marks it, and
+	// the second one removes it. Controllers can see the pod meanwhile, as with kube-apiserver. Zero means a
+	// millisecond after Serve was called, and otherwise none, because a test in memory need not let time pass for a
+	// deletion. A negative value means none.
 	DeletionPause time.Duration
 	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, the answer is 200 with an
 	// ERROR event that contains the 410, as in kube-apiserver.

@@ -1,6 +1,7 @@
 package archtest_test
 
 import (
+	"fmt"
 	"go/ast"
 	"io/fs"
 	"path"
@@ -58,10 +59,24 @@ func checkProse(t *testing.T, s *source) []finding {
 				return err
 			}
 			found = append(found, checkPage(name, string(content))...)
+			if name == "CHANGELOG.md" {
+				found = append(found, checkChanges(name, string(content))...)
+			}
 		}
 		return nil
 	}))
 	return found
+}
+
+// checkChanges bounds the section of the next release, so that its reader finds what breaks a program.
+func checkChanges(name, content string) []finding {
+	const most = 60
+	before, section, _ := strings.Cut(content, "## Unreleased\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if lines := 1 + strings.Count(section, "\n"); lines > most {
+		return []finding{{name, 1 + strings.Count(before, "\n"), fmt.Sprintf("%d lines of a release; %d are the most", lines, most)}}
+	}
+	return nil
 }
 
 // checkCommentProse checks the comments of one Go file. The expected output of an example is not prose.

@@ -352,6 +352,11 @@ func Example() {
 	// Output:
 	// in vain
 }
+-- CHANGELOG.md --
+# Changelog
+
+## Unreleased` + strings.Repeat("\n", 61) + `
+## v0.1.0` + strings.Repeat("\n", 99) + `
 -- docs/page.md --
 # A page
 
@@ -362,6 +367,7 @@ in vain
 | in vain | ` + strings.Repeat("long ", 24) + `
 ` + strings.Repeat("long ", 24) + `.
 `, []string{
+			"CHANGELOG.md:3: 61 lines of a release; 60 are the most",
 			`cache/a.go:2: "for ever" is hard to read; write forever`,
 			`cache/a.go:2: "none is" is hard to read; write the actual subject with "not"`,
 			`cache/a.go:3: a comment of more than 120 columns`,

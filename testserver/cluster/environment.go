@@ -23,8 +23,8 @@ type Environment struct {
 	// Options are those of the cluster. Their definitions are created besides those of the fields below.
 	Options Options
 	// Controllers runs the controllers that Options.Behaviour does not switch off. Otherwise, as in envtest, owners
-	// leave their dependents, deleted namespaces keep the phase Terminating, and neither service accounts nor the status
-	// of disruption budgets are written. Options.Behaviour.Workloads and Nodes have their effect in any case.
+	// leave their dependents, deleted namespaces keep the phase Terminating, and neither service accounts nor the
+	// status of disruption budgets are written. Options.Behaviour.Workloads and Nodes have their effect in any case.
 	Controllers bool
 	// AlwaysAllow lets every user do everything. Otherwise, Start sets Options.RBAC.
 	AlwaysAllow bool

@@ -24,11 +24,11 @@ type Deletion struct {
 	marked bool // Record is a pod with no time left, which the second write of the deletion removes
 }
 
-// PauseDeletions sets the time between the two writes that delete a pod without a node. kube-apiserver spends it on etcd:
-// one transaction marks the pod and one removes it, and another one repeats this if the cache of the server lacks the
-// mark. Without a pause, a controller that gets the first event finds that the pod is gone, which is rare in a cluster;
-// docs/fidelity.md has the figures. The price: with a millisecond, a client deletes less than a thousand of such pods a
-// second, one by one.
+// PauseDeletions sets the time between the two writes that delete a pod without a node. kube-apiserver spends it on
+// etcd: one transaction marks the pod and one removes it, and another one repeats this if the cache of the server lacks
+// the mark. Without a pause, a controller that gets the first event finds that the pod is gone, which is rare in a
+// cluster; docs/fidelity.md has the figures. The price: with a millisecond, a client deletes less than a thousand of
+// such pods a second, one by one.
 func (wr *Writer) PauseDeletions(d time.Duration) { wr.pause.Store(int64(d)) }
 
 // Delete removes an object or marks it as being deleted. The caller does not hold the lock.
