@@ -167,6 +167,11 @@ func TestMessagesOfInvalidObjects(t *testing.T) {
 			`422 Widget.example.com "a" is invalid: [spec.colour: Unsupported value: "blue": supported values: "red", "green"` + unchecked,
 		},
 		{
+			"type before enum", widget(`{"size":1,"colour":5}`),
+			`422 Widget.example.com "a" is invalid: [spec.colour: Invalid value: "integer": spec.colour in body must be of type string: "integer", ` +
+				`spec.colour: Unsupported value: 5: supported values: "red", "green"` + unchecked,
+		},
+		{
 			"pattern", widget(`{"size":1,"note":"UPPER"}`),
 			`422 Widget.example.com "a" is invalid: spec.note: Invalid value: "UPPER": spec.note in body should match '^[a-z]*$'`,
 		},

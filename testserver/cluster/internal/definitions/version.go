@@ -142,28 +142,28 @@ func (o orderedStatus) ValidateUpdate(ctx context.Context, obj, old runtime.Obje
 	return ordered(o.RESTUpdateStrategy.ValidateUpdate(ctx, obj, old))
 }
 
-// ordered sorts errors. Those of the metadata come first. They keep their order, except those of labels and
-// annotations, which are maps. The others are sorted by field: the errors of scale paths, which begin with a point,
-// come after the others, and errors without a field come last.
+// ordered sorts errors. Those of the metadata come first and keep their order. The others are sorted by field: the
+// errors of scale paths, which begin with a point, come after the others, and errors without a field come last. Errors
+// of one field keep their order, such as those of the type and of the enum, except those of labels and annotations:
+// these are maps, whose errors have no path of their own.
 func ordered(errs field.ErrorList) field.ErrorList {
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Compare(class(a), class(b)) })
-	rest := slices.IndexFunc(errs, func(e *field.Error) bool { return class(e) > 0 })
-	if rest < 0 {
-		rest = len(errs)
-	}
-	for from := 0; from < rest; {
+	slices.SortStableFunc(errs, func(a, b *field.Error) int {
+		byField := 0
+		if class(a) > 0 {
+			byField = cmp.Compare(a.Field, b.Field)
+		}
+		return cmp.Or(cmp.Compare(class(a), class(b)), byField)
+	})
+	for from := 0; from < len(errs); {
 		to := from + 1
-		for to < rest && errs[to].Field == errs[from].Field {
+		for to < len(errs) && errs[to].Field == errs[from].Field {
 			to++
 		}
-		if f := errs[from].Field; f == "metadata.labels" || f == "metadata.annotations" {
+		if f := errs[from].Field; strings.HasSuffix(f, "metadata.labels") || strings.HasSuffix(f, "metadata.annotations") {
 			slices.SortStableFunc(errs[from:to], byContent)
 		}
 		from = to
 	}
-	slices.SortStableFunc(errs[rest:], func(a, b *field.Error) int {
-		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.Field, b.Field), byContent(a, b))
-	})
 	return errs
 }
 
