@@ -85,10 +85,10 @@ func (q *DeltaFIFO[T]) Put(object T, version string) {
 	q.added()
 }
 
-// DeleteLast records the deletion of an object, with its last state. If the object is not known, only the version
+// Delete records the deletion of an object, with its last state. If the object is not known, only the version
 // advances. If the known object has another UID, the known object is deleted, with an unknown final state. Only the
 // producer may call it.
-func (q *DeltaFIFO[T]) DeleteLast(object T, version string) {
+func (q *DeltaFIFO[T]) Delete(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	key := api.KeyOf(object)

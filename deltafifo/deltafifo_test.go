@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 	q.Put(at("a", "2"), "2")
 	q.Put(at("b", "3"), "3")
 	q.Put(at("c", "4"), "4")
-	q.DeleteLast(at("b", "5"), "5")
+	q.Delete(at("b", "5"), "5")
 	q.Put(at("a", "6"), "6")
 	require.Equal(t, 3, q.Len())
 	require.Equal(t, []string{
@@ -90,7 +90,7 @@ func TestRecreated(t *testing.T) {
 		q := deltafifo.New[*thing]()
 		q.Put(old, "1")
 		drain(t, q)
-		q.DeleteLast(incarnation("a", "second", "9"), "9")
+		q.Delete(incarnation("a", "second", "9"), "9")
 		require.Equal(t, []string{"Deleted ns/a#first@1 final state unknown"}, lines(drain(t, q)),
 			"what is gone is what was known, not what was never seen")
 	})
@@ -105,14 +105,14 @@ func TestRecreated(t *testing.T) {
 
 func TestDeleteOfUnknown(t *testing.T) {
 	q := deltafifo.New[*thing]()
-	q.DeleteLast(at("a", "3"), "3")
+	q.Delete(at("a", "3"), "3")
 	q.DeleteKey(keyOf("b"), "4")
 	b := drain(t, q)
 	require.Empty(t, b.Objects)
 	require.Equal(t, "4", b.ResourceVersion)
 	q.Put(at("a", "5"), "5")
-	q.DeleteLast(at("a", "6"), "6")
-	q.DeleteLast(at("a", "7"), "7")
+	q.Delete(at("a", "6"), "6")
+	q.Delete(at("a", "7"), "7")
 	q.DeleteKey(keyOf("a"), "8")
 	require.Equal(t, []string{"Added ns/a#uid-a@5", "Deleted ns/a#uid-a@6"}, lines(drain(t, q)))
 }
@@ -151,7 +151,7 @@ func TestReplaceAfterPendingDeletion(t *testing.T) {
 	q := deltafifo.New[*thing]()
 	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
 	drain(t, q)
-	q.DeleteLast(at("a", "2"), "2")
+	q.Delete(at("a", "2"), "2")
 	q.Put(at("b", "3"), "3")
 	q.Replace(nil, "4")
 	q.Replace(nil, "5")
@@ -165,7 +165,7 @@ func TestLargeListAfterTheLastDeletion(t *testing.T) {
 	q := deltafifo.New[*thing]()
 	q.Put(at("a", "1"), "1")
 	drain(t, q)
-	q.DeleteLast(at("a", "2"), "2")
+	q.Delete(at("a", "2"), "2")
 	var list []*thing
 	for i := range 2000 {
 		list = append(list, at(fmt.Sprint("b", i), "1"))

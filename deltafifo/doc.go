@@ -1,7 +1,7 @@
 // Package deltafifo is the queue between the goroutine that receives changes and the goroutine that applies them. It
 // collects the changes of each object, decides what each change is, and hands all of them over at once.
 //
-//	Reflector ──Put, DeleteLast, Replace──▶ DeltaFIFO ──batch──▶ handleDeltas of the informer
+//	Reflector ──Put, Delete, Replace──▶ DeltaFIFO ──batch──▶ handleDeltas of the informer
 //
 // The reflector is the only producer of changes, except with package scopes: then each scope has a reflector, and each
 // reflector a [Scope]. The informer is the only consumer. The queue keeps a map of all
@@ -34,7 +34,7 @@
 //
 // # Concurrency
 //
-// One goroutine may produce (Put, DeleteLast, DeleteKey, Bookmark, Replace, Flush, Get, Lookup, KnownLen) and one may
+// One goroutine may produce (Put, Delete, DeleteKey, Bookmark, Replace, Flush, Get, Lookup, KnownLen) and one may
 // consume (Pop, then Close). Resync may be called on any goroutine. Pop blocks, at most until its context ends, and
 // Close blocks until no batch is processed. One mutex guards the changes. It is not held while a batch is processed, so
 // the producer does not wait for the consumer, and the function that processes a batch may use the queue, except Pop,

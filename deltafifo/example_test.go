@@ -24,7 +24,7 @@ func Example() {
 	_ = q.Pop(context.Background(), show)
 
 	q.Put(at("c", "5"), "5")
-	q.DeleteLast(at("b", "6"), "6")
+	q.Delete(at("b", "6"), "6")
 	q.Replace([]*thing{a, incarnation("c", "another", "8")}, "9")
 	_ = q.Pop(context.Background(), show)
 	// Output:

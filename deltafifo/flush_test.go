@@ -162,7 +162,7 @@ func TestConcurrentFlush(t *testing.T) {
 				version := strconv.Itoa(i)
 				o := incarnation(string(rune('a'+r.IntN(20))), strconv.Itoa(r.IntN(2)+1), version)
 				if r.IntN(3) == 0 {
-					q.DeleteLast(o, version)
+					q.Delete(o, version)
 					delete(want, api.KeyOf(o))
 				} else {
 					q.Put(o, version)

@@ -98,7 +98,7 @@ func TestObjectsAreReleased(t *testing.T) {
 		}
 		pop()
 		for i := range n {
-			q.DeleteLast(forget(at(fmt.Sprint("o", i), "4")), "4")
+			q.Delete(forget(at(fmt.Sprint("o", i), "4")), "4")
 		}
 		pop()
 	}
@@ -190,7 +190,7 @@ func TestNamesAreReleased(t *testing.T) {
 		name := strings.Repeat("n", 100)
 		gone = append(gone, weak.Make(unsafe.StringData(name)))
 		q.Put(at(name, "1"), "1")
-		q.DeleteLast(at(name, "2"), "2")
+		q.Delete(at(name, "2"), "2")
 		drain(t, q)
 	}
 	runtime.GC()

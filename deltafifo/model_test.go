@@ -192,7 +192,7 @@ func step(t testing.TB, s *script, q *queue, m *model, c *consumer, version stri
 		m.reach(version)
 	case 4, 5:
 		o := s.object()
-		q.DeleteLast(o, version)
+		q.Delete(o, version)
 		m.delete(api.KeyOf(o), o)
 		m.reach(version)
 	case 6:
@@ -274,7 +274,7 @@ func TestLegalHistory(t *testing.T) {
 		operations = append(
 			operations,
 			func(q *queue) { q.Put(state, "") },
-			func(q *queue) { q.DeleteLast(state, "") },
+			func(q *queue) { q.Delete(state, "") },
 			func(q *queue) { q.Replace([]*thing{state}, "") },
 		)
 	}

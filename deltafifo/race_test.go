@@ -52,7 +52,7 @@ func produce(q *queue, want map[api.Key]*thing, r *rand.Rand) {
 		o := incarnation(string(rune('a'+r.IntN(20))), strconv.Itoa(r.IntN(2)+1), version)
 		switch r.IntN(10) {
 		case 0, 1, 2:
-			q.DeleteLast(o, version)
+			q.Delete(o, version)
 			delete(want, api.KeyOf(o))
 		case 3:
 			var list []*thing

@@ -83,8 +83,8 @@ func (s *Scope[T]) Put(object T, version string) {
 	q.signal()
 }
 
-// DeleteLast records that an object is not in the scope any more, with its last state.
-func (s *Scope[T]) DeleteLast(object T, version string) {
+// Delete records that an object is not in the scope any more, with its last state.
+func (s *Scope[T]) Delete(object T, version string) {
 	s.delete(api.KeyOf(object), object, false, version)
 }
 

@@ -32,7 +32,7 @@ func twoScopes(t *testing.T) (first, second *deltafifo.Scope[*thing], pop func()
 func TestADeletionWaitsForOtherScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second, pop := twoScopes(t)
-		first.DeleteLast(at("a", "10"), "10")
+		first.Delete(at("a", "10"), "10")
 		<-time.After(900 * time.Millisecond)
 		require.Empty(t, pop())
 		require.Equal(t, "9", first.Version(), "the version waits too")
@@ -40,13 +40,13 @@ func TestADeletionWaitsForOtherScopes(t *testing.T) {
 		require.Equal(t, []string{"Updated ns/a#uid-a@10 from @5"}, pop(), "it has moved")
 		require.Equal(t, "10", first.Version())
 
-		second.DeleteLast(at("a", "11"), "11")
+		second.Delete(at("a", "11"), "11")
 		require.Empty(t, pop())
 		first.Bookmark("11")
 		require.Equal(t, []string{"Deleted ns/a#uid-a@11"}, pop(), "the other scope has reached the version")
 
 		first.Put(at("a", "12"), "12")
-		first.DeleteLast(at("a", "13"), "13")
+		first.Delete(at("a", "13"), "13")
 		require.Equal(t, []string{"Added ns/a#uid-a@12"}, pop())
 		<-time.After(1100 * time.Millisecond)
 		require.Equal(t, []string{"Deleted ns/a#uid-a@13"}, pop(), "the wait is over")
@@ -63,7 +63,7 @@ func TestAScopeBehindAndARestore(t *testing.T) {
 		require.Empty(t, pop(), "the same state is no update")
 		first.Put(at("a", "20"), "20")
 		require.Equal(t, []string{"Updated ns/a#uid-a@20 from @5"}, pop())
-		first.DeleteLast(at("a", "21"), "21")
+		first.Delete(at("a", "21"), "21")
 		require.Empty(t, pop(), "the other scope has it, and is behind")
 		first.Bookmark("30")
 		second.Replace([]*thing{at("a", "3")}, "4")

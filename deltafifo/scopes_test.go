@@ -218,7 +218,7 @@ func (m *scopesModel) catchUp(s *modelScope, version int) {
 		case before:
 			last := *e.old.thing
 			last.version = now
-			s.DeleteLast(&last, now)
+			s.Delete(&last, now)
 		default:
 			if m.rand.IntN(3) == 0 {
 				s.Bookmark(now)

@@ -1,7 +1,7 @@
 // Package reflector keeps a store equal to a collection on a server: it lists once and then watches, and lists again if
 // a watch cannot continue (a relist). An informer runs a reflector; its store is a DeltaFIFO.
 //
-//	ListerWatcher ──pages, events──▶ Reflector ──Put, DeleteLast, Replace──▶ DeltaFIFO
+//	ListerWatcher ──pages, events──▶ Reflector ──Put, Delete, Replace──▶ DeltaFIFO
 //
 // The pure function next in state.go is the whole policy: from the state and the result of a request it returns the
 // next request and the pause before it. docs/architecture.md has a picture of it. reflector.go has the loop around

@@ -387,8 +387,8 @@ func (r *recorder) Put(t *thing, version string) {
 	r.record(func() { r.DeltaFIFO.Put(t, version) }, "put %s at %s", t, version)
 }
 
-func (r *recorder) DeleteLast(t *thing, version string) {
-	r.record(func() { r.DeltaFIFO.DeleteLast(t, version) }, "delete %s at %s", t, version)
+func (r *recorder) Delete(t *thing, version string) {
+	r.record(func() { r.DeltaFIFO.Delete(t, version) }, "delete %s at %s", t, version)
 }
 
 func (r *recorder) DeleteKey(key api.Key, version string) {

@@ -23,9 +23,8 @@ type Store[T any] interface {
 	// Put adds or changes an object. Here and below, version is the version that the collection reaches with the
 	// change.
 	Put(object T, version string)
-	// DeleteLast deletes an object, of which it gets the last state. A linker keeps all methods with the name of one of
-	// a generic interface, so the name Delete would add the requests of clients to each agent (8 KB).
-	DeleteLast(object T, version string)
+	// Delete deletes an object, of which it gets the last state.
+	Delete(object T, version string)
 	// DeleteKey deletes an object whose last state is unknown.
 	DeleteKey(key api.Key, version string)
 	// Replace sets the whole collection. An object that has not changed is the pointer that Get returns.

@@ -351,7 +351,7 @@ func (w *openWatch[T]) remove(key api.Key, last T) error {
 		}
 		last = transformed
 	}
-	w.r.store.DeleteLast(last, w.version)
+	w.r.store.Delete(last, w.version)
 	return nil
 }
 
