@@ -35,6 +35,8 @@ import (
 	"github.com/leatproject/leat/testserver/faults"
 )
 
+var podsResource = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+
 var (
 	replicaSets = api.Resource{Group: "apps", Version: "v1", Kind: "ReplicaSet", Plural: "replicasets", Namespaced: true}
 	leases      = api.Resource{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Namespaced: true}

@@ -147,16 +147,16 @@ func TestWalkthroughShowsTheTrace(t *testing.T) {
 	require.Equal(t, trail.String(), shown.String())
 }
 
-// TestReadmeExampleCompiles holds the example of README.md to the one that is compiled here.
-func TestReadmeExampleCompiles(t *testing.T) {
+// TestReadmeShowsAProgram holds the program of README.md to the one in examples/neighbours.
+func TestReadmeShowsAProgram(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	source, err := os.ReadFile("readme_test.go")
+	source, err := os.ReadFile("../examples/neighbours/main.go")
 	require.NoError(t, err)
 	_, example, found := strings.Cut(string(readme), "```go\n")
 	require.True(t, found)
 	example, _, _ = strings.Cut(example, "```")
-	require.Contains(t, string(source), example)
+	require.Equal(t, string(source), example)
 }
 
 // TestTestingPageShowsWhatIsRun holds the code on the page about testing to the code that is run here.
