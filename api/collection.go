@@ -23,15 +23,16 @@ type Collection struct {
 //		lists atomic.Int64
 //	}
 //
-// A type that changes the objects must also override the capabilities that no longer hold. A type that embeds a
-// ListerWatcher and no Wrapper has only its own capabilities.
+// A type that changes the objects must also override the capabilities that no longer hold. A type that embeds the
+// interface ListerWatcher, and no Wrapper, has only its own capabilities. Do not embed a client: its Identity and its
+// Packed would bypass the methods of the type.
 type Wrapper[T any] struct{ ListerWatcher[T] }
 
 // Unwrap returns the other ListerWatcher.
 func (w Wrapper[T]) Unwrap() any { return w.ListerWatcher }
 
 // As returns a capability of a ListerWatcher: an interface such as MetadataSource. It follows Unwrap, and the first
-// answer counts, so a wrapper overrides a capability with a method of its own. It looks at every wrapper, so look a
+// answer counts, so a wrapper overrides a capability with all its methods. It looks at every wrapper, so look a
 // capability up once, and not for each object.
 func As[C any](lw any) (c C, found bool) {
 	for lw != nil {

@@ -88,6 +88,9 @@ type ListerWatcher[T any] interface {
 	// each ends the list with that error. The returned metadata contains the resource version of the list, the token of
 	// the next page and the number of remaining items. An error that the server returned is a StatusError of
 	// apimachinery.
+	//
+	// While a Watch runs, List may be called on another goroutine, with a Limit of 1: so a reflector asks for the
+	// version of the server. Otherwise, one goroutine calls List and Watch.
 	List(ctx context.Context, o Options[T], each func(T) error) (metav1.ListMeta, error)
 
 	// Watch opens a stream at the first iteration and closes it when the loop ends. It blocks between events. An error

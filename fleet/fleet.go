@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,15 +80,14 @@ func (s *Start) Enter(ctx context.Context) (leave func()) {
 // informer.Shared.
 func Spread[T api.Object](s *Start, source api.ListerWatcher[T], o informer.Options[T]) (api.ListerWatcher[T], informer.Options[T]) {
 	o.Gate = s
-	return &spread[T]{api.Wrapper[T]{ListerWatcher: source}, new(bool)}, o
+	return &spread[T]{api.Wrapper[T]{ListerWatcher: source}, new(atomic.Bool)}, o
 }
 
 // spread is a source whose first WatchList accepts any version.
 type spread[T api.Object] struct {
 	api.Wrapper[T]
-	// exact says that a list was complete or requested a version: later lists must not accept any version. Only the
-	// goroutine of the reflector uses it.
-	exact *bool
+	// exact says that a list was complete or requested a version: later lists must not accept any version.
+	exact *atomic.Bool
 }
 
 // Packed returns a source of the same objects as bytes, or nil if the source cannot keep bytes. Package packed uses it.
@@ -100,19 +100,22 @@ func (l *spread[T]) Packed(with func(codec.Options) *codec.Codec[*codec.Packed])
 	return nil
 }
 
-// List lists the source.
+// List lists the source. A list of one object is no list of the collection: a reflector and package shard/cut ask so
+// for a version, also before the first list.
 func (l *spread[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
 	meta, err := l.ListerWatcher.List(ctx, o, each)
-	*l.exact = *l.exact || err == nil
+	if err == nil && o.Limit != 1 {
+		l.exact.Store(true)
+	}
 	return meta, err
 }
 
 // Watch watches the source.
 func (l *spread[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	if o.SendInitialEvents == nil || o.ResourceVersion != "" {
-		*l.exact = true
+		l.exact.Store(true)
 	}
-	if *l.exact {
+	if l.exact.Load() {
 		return l.ListerWatcher.Watch(ctx, o)
 	}
 	o.ResourceVersion = "0"
@@ -121,7 +124,9 @@ func (l *spread[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.E
 			if !yield(event, err) {
 				return
 			}
-			*l.exact = *l.exact || event.InitialEventsEnd
+			if event.InitialEventsEnd {
+				l.exact.Store(true)
+			}
 		}
 	}
 }

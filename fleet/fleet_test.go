@@ -22,6 +22,8 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/packed"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/shard/cut"
+	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/warmstart"
@@ -265,9 +267,6 @@ func TestMemoryIsBoundedByGOMEMLIMIT(t *testing.T) {
 	})
 }
 
-// other is a source that is not an API server. It has none of the optional methods.
-type other struct{ api.ListerWatcher[*pod] }
-
 // counted counts the requests for decoded objects.
 type counted struct {
 	*apiclient.PartialClient[*pod]
@@ -355,4 +354,31 @@ func TestAListFromAFileLetsAnotherBegin(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAShardAcceptsAnyVersionAtFirst has a shard, whose source asks the server first whether it obeys the
+// shardSelector. That is no list.
+func TestAShardAcceptsAnyVersionAtFirst(t *testing.T) {
+	half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
+	for _, outside := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.create("a", "n")
+			s := fleet.NewStart(fleet.Options{Jitter: -1})
+			var source api.ListerWatcher[*pod] = w.source("")
+			o := informer.Options[*pod]{}
+			if outside {
+				source, o = fleet.Spread(s, source, o)
+				source = cut.New(source, hashrange.UID, half, cut.Options{})
+			} else {
+				source, o = fleet.Spread(s, api.ListerWatcher[*pod](cut.New(source, hashrange.UID, half, cut.Options{})), o)
+			}
+			inf := informer.New(source, o)
+			w.run(inf.Run)
+			<-inf.Synced()
+			requests := w.server.Requests()
+			require.Equal(t, "0", requests[len(requests)-1].Query.Get("resourceVersion"))
+			require.Equal(t, "watch", requests[len(requests)-1].Verb)
+		})
+	}
 }

@@ -68,9 +68,7 @@ type ScopeStatus struct {
 	Namespace string // empty means all
 	Selector  api.Selector
 	// Synced reports whether the cache holds the first list of the scope.
-	Synced bool
-	// Queued reports that the scope waits until fewer lists are in progress.
-	Queued          bool
+	Synced          bool
 	Objects         int
 	ResourceVersion string // of the scope in the cache
 	Undecodable     int

@@ -312,7 +312,19 @@ func TestConflictingOptionsAreATypedError(t *testing.T) {
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "Transform", conflict.Option)
 	require.EqualError(t, err, "informer: widgets.leat.test is already shared with a different Transform")
+
+	other := newSource()
+	o := informer.Options[*widget]{Gate: openGate(func() {})} // a function cannot be compared
+	share(t, f, other, o)
+	_, err = informer.Shared(f, other, o)
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, "Gate", conflict.Option)
 }
+
+// openGate is a gate that is a function.
+type openGate func()
+
+func (g openGate) Enter(context.Context) (leave func()) { return g }
 
 func TestFailedInformerAffectsNoOtherAndIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -47,9 +47,11 @@ type Options[T api.Object] struct {
 	// reflector.Fail always does. By default such objects are counted and logged. A call that blocks delays the same
 	// events as one of Transform.
 	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with every error that ended a list or a watch. The informer receives nothing until it returns.
+	// OnError is called with every error that ended a list, a watch or a probe. The informer receives nothing until it
+	// returns. For a probe it runs beside the watch, on another goroutine.
 	OnError func(error)
-	// OnRequest is called with every list and watch that has ended, for metrics. It must not block.
+	// OnRequest is called with every list, watch and probe that has ended by itself, for metrics, on the goroutines of
+	// OnError. It must not block.
 	OnRequest func(reflector.Request)
 
 	// Gate bounds the number of lists of several informers. It may be nil. See packages fleet and scopes.

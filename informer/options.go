@@ -24,7 +24,7 @@ func firstDifference[T api.Object](a, b Options[T]) string {
 // pointer is not enough.
 func sameOption(a, b reflect.Value) bool {
 	if a.Kind() != reflect.Func {
-		return a.Equal(b)
+		return a.Comparable() && b.Comparable() && a.Equal(b)
 	}
 	return *(*unsafe.Pointer)(a.Addr().UnsafePointer()) == *(*unsafe.Pointer)(b.Addr().UnsafePointer())
 }

@@ -13,10 +13,12 @@
 //
 // # Promises
 //
-//  1. At most one replica leads at a time. This holds on two conditions: two clocks differ in speed by
-//     less than LeaseDuration/RenewDeadline (1.5 by default), and the function returns when its context ends.
+//  1. At most one replica leads at a time. This holds on three conditions: two clocks differ in speed by
+//     less than LeaseDuration/RenewDeadline (1.5 by default), the function returns when its context ends, and a replica
+//     with another library has a lease of at most an hour.
 //  2. Clocks of different machines are never compared. A lease has expired when this process has seen no change of it
-//     for its duration, so wall clocks may differ by hours and may jump. A duration of more than an hour counts as one.
+//     for its duration, so wall clocks may differ by hours and may jump. A longer duration than an hour counts as an
+//     hour.
 //  3. A leader that cannot renew for RenewDeadline stops leading, and so does one that sees another holder, at once.
 //     Run then returns ErrLost, with the lease and the cause, after the function has returned.
 //  4. When the context ends, the lease is renewed until the function has returned, and released only then. So the next

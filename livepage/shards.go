@@ -45,7 +45,6 @@ type droppedState struct {
 type scopeState struct {
 	Name    string          `json:"name"`
 	Phase   reflector.Phase `json:"phase"`
-	Queued  bool            `json:"queued"`
 	Synced  bool            `json:"synced"`
 	Objects int             `json:"objects"`
 	Shard   droppedState    `json:"shard"`
@@ -86,7 +85,7 @@ func scopeStates(all []informer.ScopeStatus) []scopeState {
 	out := []scopeState{}
 	for _, s := range all[:min(len(all), mostScopes)] {
 		one := scopeState{
-			Name: s.Name, Phase: s.Reflector.Phase, Queued: s.Queued, Synced: s.Synced, Objects: s.Objects, Shard: dropped(s.Shard, true),
+			Name: s.Name, Phase: s.Reflector.Phase, Synced: s.Synced, Objects: s.Objects, Shard: dropped(s.Shard, true),
 		}
 		if s.Reflector.Err != nil {
 			one.Error = s.Reflector.Err.Error()

@@ -139,8 +139,12 @@ type encodingSource struct {
 	encoder *encoder
 }
 
-// List lists the source. The objects that wait for a training are passed on together.
+// List lists the source. The objects that wait for a training are passed on together. A list of one object may be a
+// probe, which runs beside a watch.
 func (s *encodingSource) List(ctx context.Context, o api.Options[*codec.Packed], each func(*codec.Packed) error) (metav1.ListMeta, error) {
+	if o.Limit == 1 {
+		return s.ListerWatcher.List(ctx, o, each)
+	}
 	h := holder[*codec.Packed]{encoder: s.encoder, pass: each}
 	h.begin()
 	defer h.end()

@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -238,4 +242,55 @@ func TestUsersShareEqualHoldings(t *testing.T) {
 	require.Equal(t, "Hold", conflict.Option)
 	require.ErrorAs(t, share(packed.Coded[*corev1.Pod](flatten)), &conflict)
 	require.Panics(t, func() { packed.Coded[*corev1.Pod](nil) })
+}
+
+// quiet is a source whose events come 77 s after its initial state, during a probe of five seconds, and 10 s later.
+type quiet struct{}
+
+func (quiet) Collection() api.Collection { return api.Collection{Resource: pods} }
+
+func (quiet) List(context.Context, api.Options[*corev1.Pod], func(*corev1.Pod) error) (metav1.ListMeta, error) {
+	<-time.After(5 * time.Second)
+	return metav1.ListMeta{ResourceVersion: "12"}, nil
+}
+
+func (quiet) Watch(ctx context.Context, _ api.Options[*corev1.Pod]) iter.Seq2[api.Event[*corev1.Pod], error] {
+	return func(yield func(api.Event[*corev1.Pod], error) bool) {
+		added := func(name, version string) bool {
+			o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name), ResourceVersion: version}}
+			return yield(api.Event[*corev1.Pod]{Type: watch.Added, Object: o, ResourceVersion: version}, nil)
+		}
+		if !added("a", "3") || !yield(api.Event[*corev1.Pod]{Type: watch.Bookmark, ResourceVersion: "10", InitialEventsEnd: true}, nil) {
+			return
+		}
+		<-time.After(77 * time.Second)
+		if !added("b", "11") {
+			return
+		}
+		<-time.After(10 * time.Second)
+		if !added("c", "12") {
+			return
+		}
+		<-ctx.Done()
+		yield(api.Event[*corev1.Pod]{}, ctx.Err())
+	}
+}
+
+// TestAnEventDuringAProbe has an encoder that is not trained. A probe beside the watch must not hold the event back.
+func TestAnEventDuringAProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inf := informer.New(api.ListerWatcher[*corev1.Pod](quiet{}), informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod]((&counting{}).train)})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- inf.Run(ctx) }()
+		<-time.After(78 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 2, inf.Snapshot().Len())
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 3, inf.Snapshot().Len())
+		require.Equal(t, 1, inf.Status().Reflector.Counters.Probes)
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }

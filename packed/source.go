@@ -60,6 +60,9 @@ func (e *encoding[T]) options(o api.Options[*codec.Packed]) api.Options[T] {
 // List lists the source and packs each object.
 func (e *encoding[T]) List(ctx context.Context, o api.Options[*codec.Packed], each func(*codec.Packed) error) (metav1.ListMeta, error) {
 	return e.lw.List(ctx, e.options(o), func(object T) error {
+		if o.Keep != nil && !o.Keep([]byte(object.GetNamespace()), []byte(object.GetUID())) {
+			return nil // the source ignores Keep
+		}
 		p, err := e.pack(object, "", o.OnUndecodable)
 		if p == nil || err != nil {
 			return err

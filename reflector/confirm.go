@@ -45,6 +45,15 @@ func (c *confirmation) pass(now time.Time) {
 	}
 }
 
+// pause notes a time without requests. A server that got no connection before it may have answered since.
+func (c *confirmation) pause(began, now time.Time) {
+	c.doubt(began)
+	if c.down {
+		c.at = began
+	}
+	c.exposed, c.at = c.exposed+now.Sub(c.at), now
+}
+
 // doubt makes the version unconfirmed.
 func (c *confirmation) doubt(at time.Time) {
 	if !c.pending {

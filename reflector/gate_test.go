@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -60,6 +61,11 @@ func TestGate(t *testing.T) {
 			script{watchList(time.Second, added(at("a", "3")), errReset), watchList(initialEnd("5"), stay)},
 			[]string{"0s enter", "1s leave", "1.8s enter", "1.8s leave"},
 		},
+		"a source without WatchLists": {
+			options{},
+			script{watchList(time.Second, api.ErrNoWatchList), list("5", time.Second), watch(stay)},
+			[]string{"0s enter", "2s leave"},
+		},
 		"a list after an expired watch": {
 			paged(),
 			script{list("5"), watch(time.Minute, errExpired), list("9", time.Second), watch(stay)},
@@ -75,6 +81,49 @@ func TestGate(t *testing.T) {
 			require.Equal(t, c.want, gate.notes)
 		})
 	}
+}
+
+// slowGate lets the first list begin at once, and each other one after five minutes.
+type slowGate struct{ entered int }
+
+func (g *slowGate) Enter(ctx context.Context) (leave func()) {
+	if g.entered++; g.entered > 1 {
+		select {
+		case <-time.After(5 * time.Minute):
+		case <-ctx.Done():
+		}
+	}
+	return func() {}
+}
+
+// TestARestoreDuringTheWait has a server that is restored while a list waits, and counts up to a version that another
+// state of b had before. Nothing of before may be used again.
+func TestARestoreDuringTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := paged()
+		o.Gate = &slowGate{}
+		restored := &thing{name: "b", uid: "b", version: "4", content: "after the restore"}
+		b := run(t, o, list("9", at("a", "3"), at("b", "4")), watch(time.Minute, errExpired), list("20", at("a", "3"), restored), watch(stay))
+		b.pass(2 * time.Minute)
+		require.Equal(t, reflector.Queued, b.Status().Phase)
+		b.pass(5 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "6m0s list rv= limit=500", "6m0s watch rv=20")
+		require.Equal(t, "after the restore", b.known("b").content)
+		b.stop()
+	})
+}
+
+// TestTheEndDuringTheWait ends a reflector that waits. No request follows.
+func TestTheEndDuringTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := paged()
+		o.Gate = &slowGate{entered: 1}
+		b := run(t, o)
+		b.pass(time.Minute)
+		require.Equal(t, reflector.Queued, b.Status().Phase)
+		b.stop()
+		b.expectRequests()
+	})
 }
 
 // TestMaxLists has three lists of which two may be in progress.
@@ -94,4 +143,5 @@ func TestMaxLists(t *testing.T) {
 		second()
 		third()
 	})
+	require.PanicsWithValue(t, "reflector: MaxLists(0) would let no list begin", func() { reflector.MaxLists(0) })
 }

@@ -114,6 +114,7 @@ func (r *Reflector[T]) checkLen(list *staging[T]) error {
 // up to the same versions again, with other content.
 func (r *Reflector[T]) commit(s *state, staged *staging[T], version string) error {
 	switch {
+	case s.list.need == acceptRollback && !older(version, s.version):
 	case s.list.need == acceptRollback:
 		r.log.Warn("the server was restored from a backup", zap.String("rv", version), zap.String("known", s.version))
 	case !older(version, s.version):

@@ -138,6 +138,7 @@ func (r *Reflector[T]) probe(ctx context.Context, reached string) error {
 	o := api.Options[T]{ListOptions: metav1.ListOptions{Limit: 1}}
 	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, selectOneName(r.o.Selector.Fields, r.resource().Namespaced)
 	o.OnUndecodable = func(*api.UndecodableError) error { return nil }
+	o.Keep = func(_, _ []byte) bool { return false } // also if the source ignores the selector
 	meta, err := r.lw.List(ctx, o, func(T) error { return nil })
 	switch {
 	case err != nil && stalled(ctx):

@@ -57,7 +57,8 @@ type Options[T any] struct {
 	// (api.ErrNoWatchList) is no failure. For a probe it is called on a goroutine beside the watch, and for all others
 	// on the reflector's goroutine, but two calls never overlap. Run waits for a call.
 	OnError func(error)
-	// OnRequest is called after every request, on the goroutines of OnError.
+	// OnRequest is called after every request, on the goroutines of OnError. A probe that ends with its watch is not
+	// one.
 	OnRequest func(Request)
 	// OnWait is called with true on the reflector's goroutine before a watch waits for its next event, if its source
 	// calls api.Options.OnWait. It is then called with false when the watch has ended.
@@ -255,11 +256,11 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	t.s = r.limits.first(time.Now())
 	t.s.version = r.o.NotOlderThan
 	for {
-		if t.s.lists() {
-			r.enterGate(ctx)
+		if t.s.lists() && !r.enterGate(ctx, &t.s) {
+			return nil
 		}
 		err := r.perform(ctx, t)
-		if err != nil {
+		if err != nil && t.res.outcome != noWatchList { // a list follows that at once
 			r.leaveGate()
 		}
 		if ctx.Err() != nil {

@@ -20,6 +20,8 @@ const (
 	Listing Phase = "listing"
 	// Watching means that the list is complete and a watch follows it.
 	Watching Phase = "watching"
+	// Queued means that a list waits for those of other reflectors; see Options.Gate.
+	Queued Phase = "queued"
 	// Waiting means a pause after a failure.
 	Waiting Phase = "waiting"
 	// Stopped means that Run has returned.

@@ -2,6 +2,7 @@ package reflector_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -226,3 +227,22 @@ func TestServerRestoredFromABackup(t *testing.T) {
 }
 
 func last(calls []string) string { return calls[len(calls)-1] }
+
+// A list that passes on every object after half a minute of errors may show no restore. Then nothing warns.
+func TestAnOutageIsNoRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		o := paged()
+		o.Logger = zap.New(core)
+		s := script{list("9", at("a", "3")), watch(time.Minute, errReset), watch(stay)}
+		for range 5 {
+			s = append(s, failedProbe(9*time.Second, errInternal))
+		}
+		b := run(t, o, append(s, probed("12"), list("12", at("a", "3")), watch(stay))...)
+		b.pass(5 * time.Minute)
+		requests := b.lw.asked().requests
+		require.Contains(t, requests[len(requests)-2], " list rv= limit=500")
+		require.Zero(t, logs.FilterMessage("the server was restored from a backup").Len())
+		b.stop()
+	})
+}

@@ -30,6 +30,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s *state, res *result) error {
 	switch cause := context.Cause(ctx); {
 	case cause == ErrMissed || cause == ErrUnconfirmed || cause == errRolledBack:
 		err = cause
+	case w.refused: // an event that contradicts the watch is a failure, also at the deadline
 	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
 	case w.staged != nil:
 		err = ErrStalled
@@ -90,6 +91,7 @@ type openWatch[T api.Object] struct {
 	ordered bool
 	events  int
 	waits   bool          // Options.OnWait was called
+	refused bool          // an event ended the watch
 	silence time.Duration // at the end, since something confirmed the version
 
 	idle, overdue *time.Timer // the deadlines of a WatchList
@@ -109,6 +111,7 @@ func (w *openWatch[T]) consume(events iter.Seq2[api.Event[T], error]) error {
 			return err
 		}
 		if err := w.apply(event); err != nil {
+			w.refused = true
 			return err
 		}
 	}

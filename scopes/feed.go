@@ -146,6 +146,12 @@ func (f feed[T]) Status() reflector.Status {
 		if s.Err != nil && all.Err == nil {
 			all.Err = fmt.Errorf("scope %s: %w", m.scope.Name, s.Err)
 		}
+		if s.ProbeErr != nil && all.ProbeErr == nil {
+			all.ProbeErr = fmt.Errorf("scope %s: %w", m.scope.Name, s.ProbeErr)
+		}
+		if at := s.UnconfirmedSince; !at.IsZero() && (all.UnconfirmedSince.IsZero() || at.Before(all.UnconfirmedSince)) {
+			all.UnconfirmedSince = at
+		}
 		if s.LastErrorAt.After(all.LastErrorAt) {
 			all.LastError, all.LastErrorAt = fmt.Errorf("scope %s: %w", m.scope.Name, s.LastError), s.LastErrorAt
 		}
@@ -195,7 +201,7 @@ func (s *Set[T]) status() (all []informer.ScopeStatus, late string) {
 		r := m.reflector.Status()
 		status := informer.ScopeStatus{
 			Name: m.scope.Name, Namespace: m.scope.Source.Collection().Namespace, Selector: m.scope.Selector,
-			Synced: runstate.IsClosed(m.store.Listed()), Queued: m.queued.Load(), Objects: m.store.Len(),
+			Synced: runstate.IsClosed(m.store.Listed()), Objects: m.store.Len(),
 			ResourceVersion: m.store.Version(), Undecodable: len(m.reflector.Undecodable()), Shard: m.shard(), Reflector: r,
 			Check: m.checkStatus(),
 		}
@@ -224,7 +230,7 @@ func describe(s informer.ScopeStatus) string {
 	if !s.Synced {
 		line += "not synced, "
 	}
-	if s.Queued {
+	if s.Reflector.Phase == reflector.Queued {
 		line += "waits for other lists"
 	} else {
 		line += string(s.Reflector.Phase)

@@ -20,7 +20,6 @@ type member[T api.Object] struct {
 	sharded   api.Sharded[T] // nil unless the source is of a shard
 	store     *deltafifo.Scope[T]
 	reflector *reflector.Reflector[T]
-	queued    atomic.Bool                          // the reflector waits for other lists
 	gone      chan struct{}                        // closed when the cache does not have the objects any more
 	check     atomic.Pointer[informer.CheckStatus] // nil before the check has reported
 
@@ -38,7 +37,7 @@ func (s *Set[T]) newMember(scope Scope[T], named bool) *member[T] {
 	m.sharded, _ = api.As[api.Sharded[T]](scope.Source)
 	o := s.each
 	o.Selector, o.NotOlderThan = scope.Selector, s.queue.Newest()
-	o.Gate = queue{s.lists, &m.queued}
+	o.Gate = s.lists
 	m.named = named
 	o.Logger = m.logger(s.log)
 	m.reflector = reflector.New(scope.Source, reflector.Store[T](m.store), o)
@@ -59,18 +58,6 @@ func (m *member[T]) shard() (s api.ShardStatus) {
 		s = m.sharded.Shard()
 	}
 	return s
-}
-
-// queue is the gate of a member. It notes that the member waits.
-type queue struct {
-	reflector.Gate
-	waits *atomic.Bool
-}
-
-func (q queue) Enter(ctx context.Context) (leave func()) {
-	q.waits.Store(true)
-	defer q.waits.Store(false)
-	return q.Gate.Enter(ctx)
 }
 
 // remove ends the reflector, whose goroutine then removes the objects. The mutex of the Set is held.

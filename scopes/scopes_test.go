@@ -258,7 +258,7 @@ func TestListsAreBounded(t *testing.T) {
 			require.Equal(t, 4, lists.Seen())
 			queued := 0
 			for _, s := range w.set.Status().Scopes {
-				if s.Queued {
+				if s.Reflector.Phase == reflector.Queued {
 					queued++
 				}
 			}
@@ -338,5 +338,25 @@ func TestANewScopeDoesNotMakeTheCacheOld(t *testing.T) {
 		synctest.Wait()
 		require.Contains(t, w.set.Status().LateScopes, "b: not synced")
 		require.Equal(t, listed, w.set.Status().HeardAt)
+	})
+}
+
+// TestAnUnconfirmedScopeIsNamed has two scopes. The connection of one breaks, and its probes fail.
+func TestAnUnconfirmedScopeIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, testserver.Options{BookmarkInterval: -1}, scopes.Options[*widget]{})
+		for _, namespace := range []string{"a", "b"} {
+			w.create(namespace, "one", "red")
+			require.NoError(t, w.set.Add(w.in(namespace, "")))
+		}
+		w.run(w.set.Run)
+		<-w.set.Synced()
+		w.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}, Namespace: "b"}, Effect: faults.Fail{Code: 500}})
+		w.server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Disconnect{Abrupt: true}})
+		<-time.After(5 * time.Second)
+		s := w.set.Status()
+		require.ErrorContains(t, s.Reflector.ProbeErr, "scope b: ")
+		require.WithinDuration(t, time.Now(), s.Reflector.UnconfirmedSince, 5*time.Second)
+		require.Contains(t, s.String(), ", unconfirmed since ")
 	})
 }

@@ -25,7 +25,7 @@
 //  2. Two members never hold a range at the same time. This holds on two conditions: two clocks differ in speed by less
 //     than LeaseDuration/RenewDeadline (1.5 by default), and only members delete Leases of the group.
 //  3. A member gets a range only after the last reconcile of its former owner in it has returned, or after the Lease of
-//     that owner has expired, at most an hour after its last change.
+//     that owner has expired. A Lease expires at most an hour after its last change.
 //  4. When a replica gets a range, Kind.Source adds the keys of all its objects. No object is forgotten after joins,
 //     ends, crashes, stops and partitions.
 //  5. A replica that cannot renew for RenewDeadline stops: no work begins, contexts end with ErrLost, and Fence refuses

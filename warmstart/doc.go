@@ -53,7 +53,7 @@
 //
 // # Concurrency
 //
-// A ListerWatcher belongs to one informer, whose reflector calls it on one goroutine; Status and Close may be called on
-// any. List and Watch block as those of the source do, and in addition as the file system does. A list from the file
-// uses a goroutine for each processor; they end before the list does.
+// A ListerWatcher belongs to one informer. Status and Close may be called on any goroutine. List and Watch block as
+// those of the source do, and in addition as the file system does. A list from the file uses a goroutine for each
+// processor; they end before the list does.
 package warmstart

@@ -691,3 +691,19 @@ func TestWrongOptions(t *testing.T) {
 type refuse struct{}
 
 func (refuse) RoundTrip(*http.Request) (*http.Response, error) { return nil, errUnreachable }
+
+// TestAProbeIsNoList has a selector of one name, which a probe has too. Its answer must not become the file.
+func TestAProbeIsNoList(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		o := informer.Options[*configMap]{Selector: api.Selector{Fields: "metadata.name=a"}}
+		p := m.start(o)
+		m.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		<-time.After(10 * time.Second)
+		require.Positive(t, p.inf.Status().Reflector.Counters.Probes)
+		p.end()
+		p = m.start(o)
+		require.True(t, p.warm.Status().Warm, p.warm.Status().Cold)
+		p.end()
+	})
+}

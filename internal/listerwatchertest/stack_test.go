@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ import (
 	"github.com/leatproject/leat/shard/cut"
 	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testkit"
+	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/warmstart"
 )
 
@@ -34,7 +36,6 @@ type pod = metav1.PartialObjectMetadata
 type stack struct {
 	api.ListerWatcher[*pod]
 	o      informer.Options[*pod]
-	names  []string
 	shard  []string        // the shardSelectors, from the inside
 	shards []hashrange.Set // of UIDs
 	bytes  bool            // it can keep the bytes of its answers
@@ -115,7 +116,7 @@ func TestStacks(t *testing.T) {
 }
 
 func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []layer) {
-	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+	testkit.Run(t, testkit.Options{Server: testserver.Options{BookmarkInterval: -1}}, func(k *testkit.Kit) {
 		make := func() *stack {
 			s := client(k.Client)
 			for _, l := range wrappers {
@@ -139,7 +140,9 @@ func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []l
 			inf := informer.New(s.ListerWatcher, s.o)
 			k.Start(inf.Run)
 			<-inf.Synced()
-			// An event too must pass through each wrapper.
+			// The first probe runs beside the watch. An event must pass through each wrapper then and later.
+			<-time.After(2 * time.Minute)
+			require.Positive(k, inf.Status().Reflector.Counters.Probes)
 			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "later-"}}
 			later, err := k.Server.Create(listerwatchertest.Pods, p)
 			require.NoError(k, err)

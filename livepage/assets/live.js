@@ -15,7 +15,7 @@ export function stream(i, now) {
     case "watching": return [i.synced ? "ok" : "wait", "watching"];
     case "WatchList": return ["wait", `WatchList, ${plural(i.received, "object")}${of}`];
     case "listing": return ["wait", `list, ${plural(i.received, "object")}${of}`];
-    case "probing": return ["wait", "asks for the version"];
+    case "queued": return ["wait", "waits for other lists"];
     case "waiting": {
       const left = (i.nextAttempt - now) / 1000;
       return ["bad", `waiting ${left > 0 ? duration(left) : ""} after ${plural(i.attempt, "failure")}`];
@@ -32,7 +32,6 @@ export function why(i) {
   switch (i.phase) {
     case "watching": return i.synced ? "" : "the first list is not in the cache";
     case "WatchList": case "listing": return i.counters.Lists === 0 ? "the first list" : i.lastErrorAt ? `after ${error}` : "the watch could not go on";
-    case "probing": return i.lastErrorAt ? `after ${error}` : "the watch was silent";
     default: return "";
   }
 }
@@ -335,7 +334,7 @@ class ScopeRow {
   update(s) {
     text(this.name, s.name);
     attr(this.dot, "data-state", s.error ? "bad" : s.synced ? "ok" : "wait");
-    text(this.state, [s.queued ? "waits for other lists" : s.phase, s.shard.by ? `${s.shard.by} cuts` : "", s.error].filter(Boolean).join(", "));
+    text(this.state, [s.phase === "queued" ? "waits for other lists" : s.phase, s.shard.by ? `${s.shard.by} cuts` : "", s.error].filter(Boolean).join(", "));
     text(this.objects, number(s.objects));
     text(this.dropped, s.shard.by ? number(s.shard.dropped) : "–");
   }
