@@ -21,7 +21,7 @@
 //     has no effect.
 //  5. There are ten seconds between a run without success and the next run.
 //  6. Each fault of a plugin has its own error, on one line, which quotes only the version and the kind of the answer.
-//     Secrets in standard error are hidden.
+//     Nothing that the plugin prints to its standard error is in it.
 //  7. No command of the current folder runs, and no command that the policy does not allow. The policy checks the path
 //     that runs.
 //  8. A Plugin and its Options show no credential when they are formatted.
@@ -33,9 +33,8 @@
 // That may take a second if a child outside the plugin's group holds its output. No function is called under the lock.
 //
 // A plugin with the terminal stays in the program's process group, because it could not read from the terminal
-// otherwise. It gets SIGTERM first, so that it can reset the terminal. Its children are not killed, and its standard
-// error goes only to the user. Of the standard error of other plugins, the error has the first three lines and the
-// last. Without process groups (Windows), only the plugin is killed.
+// otherwise. It gets SIGTERM first, so that it can reset the terminal. Its children are not killed. Without process
+// groups (Windows), only the plugin is killed.
 //
 // # Differences from client-go
 //
@@ -44,5 +43,4 @@
 //   - client-go waits forever for a plugin, or for a daemon that holds its output, and runs it for each request while
 //     it fails or is refused. A cancelled request does not end a run.
 //   - An answer must be JSON; client-go also reads YAML. An entry of the allow-list that is a path must be absolute.
-//   - Standard error goes to the program's only if the plugin has the terminal, or if Terms.Stderr is set.
 package exec

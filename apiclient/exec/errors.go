@@ -23,18 +23,13 @@ var (
 	ErrExpired       = errors.New("its credentials have expired already")
 )
 
-// Error is the error of a plugin that gave no credentials. It has nothing of the plugin's standard output. It has the
-// first lines of standard error and the last, because the plugin's author wrote them for the user. Secrets in them are
-// hidden: the values of the kubeconfig's variables, in every usual encoding; arguments and inherited variables with the
-// name of a secret; values behind such names, with a separator or in a sentence; and long texts that look random. A
-// short secret that is in no such place cannot be recognised.
+// Error is the error of a plugin that gave no credentials. It has nothing of what the plugin printed, because that may
+// be a secret. Terms.Stderr gets the standard error of the plugin.
 type Error struct {
 	// Command is the command of the plugin, as the kubeconfig has it.
 	Command string
 	// ExitCode is the exit code of a plugin that failed, or -1 if a signal ended it.
 	ExitCode int
-	// Stderr has the first lines and the last line of standard error, if the plugin did not have the terminal.
-	Stderr string
 	// InstallHint is the hint of the kubeconfig, if the command does not exist.
 	InstallHint string
 	// Err is the reason: one of the errors above, with details.
@@ -44,9 +39,6 @@ type Error struct {
 // Error returns one line: the command, the reason and the hint.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("exec: credential plugin %s: %v", printable(e.Command), e.Err)
-	if e.Stderr != "" {
-		text += ": " + oneLine(e.Stderr)
-	}
 	if e.InstallHint != "" {
 		text += "; to install it: " + oneLine(e.InstallHint)
 	}

@@ -30,9 +30,3 @@ func (p *Plugin) FakeTerminal(is bool) { p.isTerminal = func(*os.File) bool { re
 
 // IsTerminal is what decides otherwise.
 var IsTerminal = isTerminal
-
-// Redact is what is done to what a plugin complains of.
-func Redact(text string, secrets []string) string { return redact(text, secrets) }
-
-// InheritedSecrets are the values of an environment that are taken for secrets.
-var InheritedSecrets = inheritedSecrets

@@ -61,11 +61,6 @@ var acts = map[string]func() int{
 		fmt.Fprintf(os.Stderr, "\nyour session \x1b[31mexpired\n  log in with %s\n", os.Getenv("PASSWORD"))
 		return 3
 	},
-	// babble writes its argument to standard error.
-	"babble": func() int {
-		fmt.Fprint(os.Stderr, os.Args[1])
-		return 1
-	},
 	"flood": func() int {
 		for {
 			if _, err := os.Stdout.WriteString(strings.Repeat(secret, 1000)); err != nil {

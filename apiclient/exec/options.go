@@ -114,8 +114,8 @@ type Terms struct {
 	Stdin *os.File
 	// StdinUnavailable is a reason why no plugin can have standard input: "it is the manifest". Empty means none.
 	StdinUnavailable string
-	// Stderr gets the standard error of the plugins. Nil means os.Stderr for a plugin with the terminal, and nothing
-	// for others; if such a plugin fails, its first lines are in the error.
+	// Stderr gets the standard error of the plugins as it is: what they say to the user, such as how to log in. Nil
+	// means os.Stderr. Use io.Discard if what a plugin prints may be a secret, and os.Stderr is a log.
 	Stderr io.Writer
 }
 

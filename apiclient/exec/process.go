@@ -10,7 +10,6 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -19,8 +18,6 @@ const (
 	infoVariable = "KUBERNETES_EXEC_INFO"
 	// maxOutput limits the answer, in bytes. A token and a certificate have a few thousand each.
 	maxOutput = 1 << 20
-	// stderrKept limits what is kept of the beginning of standard error, and of its end, in bytes.
-	stderrKept = 2 << 10
 	// drain is how long another process may hold a plugin's output open after its end. Some plugins leave a daemon,
 	// which inherits the output.
 	drain = time.Second
@@ -28,13 +25,11 @@ const (
 
 // process is a run that has not started.
 type process struct {
-	path  string
-	args  []string // the first is the command as written
-	env   []string
-	stdin *os.File // nil unless the run is interactive
-
-	stderr  io.Writer // nil to discard it
-	secrets []string  // removed from stderr before it is quoted
+	path   string
+	args   []string // the first is the command as written
+	env    []string
+	stdin  *os.File // nil unless the run is interactive
+	stderr io.Writer
 }
 
 // prepare finds the command, checks the policy, and formats the request.
@@ -58,23 +53,15 @@ func (p *Plugin) prepare() (*process, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	pr := &process{path: path, args: append([]string{p.o.Command}, p.o.Args...), env: os.Environ(), stderr: p.o.Terms.Stderr}
+	if pr.stderr == nil {
+		pr.stderr = os.Stderr
+	}
 	for _, v := range p.o.Env {
 		pr.env = append(pr.env, v.Name+"="+v.Value.Reveal())
-		pr.secrets = append(pr.secrets, v.Value.Reveal())
-	}
-	pr.secrets = append(pr.secrets, secretsOf(p.o.Args)...)
-	pr.secrets = append(pr.secrets, inheritedSecrets(os.Environ())...)
-	if c := p.o.Cluster; c != nil && c.ProxyURL != nil {
-		if password, ok := c.ProxyURL.User.Password(); ok {
-			pr.secrets = append(pr.secrets, password)
-		}
 	}
 	pr.env = append(pr.env, infoVariable+"="+string(info)) // the last of two variables with one name wins
 	if interactive {
 		pr.stdin = p.o.Terms.Stdin
-		if pr.stderr == nil {
-			pr.stderr = os.Stderr
-		}
 	}
 	return pr, nil
 }
@@ -107,13 +94,12 @@ func run(ctx context.Context, pr *process) ([]byte, error) {
 	cmd.Args, cmd.Env, cmd.WaitDelay = pr.args, pr.env, drain
 	out := &output{overflow: cancel}
 	cmd.Stdout = out
-	said := &excerpt{also: pr.stderr}
 	if pr.stdin != nil {
 		// An interactive plugin talks to the user. It stays in the process group that may read from the terminal.
 		cmd.Stdin, cmd.Stderr = pr.stdin, pr.stderr
 		cmd.Cancel = func() error { return endGently(cmd.Process) }
 	} else {
-		cmd.Stderr = said
+		cmd.Stderr = patient{pr.stderr}
 		ownGroup(cmd)
 	}
 	err := cmd.Run()
@@ -123,17 +109,16 @@ func run(ctx context.Context, pr *process) ([]byte, error) {
 	case err == nil || errors.Is(err, osexec.ErrWaitDelay) && ctx.Err() == nil:
 		return out.b.Bytes(), nil
 	}
-	return nil, pr.explain(err, said)
+	return nil, failed(err)
 }
 
-func (pr *process) explain(err error, said *excerpt) error {
+func failed(err error) error {
 	var exit *osexec.ExitError
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	return &Error{
-		ExitCode: exit.ExitCode(), Stderr: said.text(pr.secrets),
-		Err: fmt.Errorf("%w: %s", ErrFailed, exit.ProcessState),
+		ExitCode: exit.ExitCode(), Err: fmt.Errorf("%w: %s; its standard error may have the reason", ErrFailed, exit.ProcessState),
 	}
 }
 
@@ -153,50 +138,10 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// excerpt keeps the beginning and the end of a text.
-type excerpt struct {
-	also       io.Writer
-	head, tail []byte
-	cut        bool // there was more text between them
-}
+// patient is a standard error whose failure does not fail the plugin.
+type patient struct{ io.Writer }
 
-func (e *excerpt) Write(p []byte) (int, error) {
-	if e.also != nil {
-		_, _ = e.also.Write(p) // a failure to show its text must not fail the plugin
-	}
-	rest := p
-	if room := stderrKept - len(e.head); room > 0 {
-		n := min(room, len(rest))
-		e.head, rest = append(e.head, rest[:n]...), rest[n:]
-	}
-	e.tail = append(e.tail, rest...)
-	if over := len(e.tail) - stderrKept; over > 0 {
-		e.tail, e.cut = append(e.tail[:0], e.tail[over:]...), true
-	}
-	return len(p), nil
-}
-
-// text returns the first three lines and the last, because many runtimes print the cause there.
-func (e *excerpt) text(secrets []string) string {
-	head, tail := string(e.head), string(e.tail)
-	if e.cut { // half a line may have half a secret
-		head = head[:strings.LastIndexByte(head, '\n')+1]
-		_, tail, _ = strings.Cut(tail, "\n")
-	}
-	text := redact(head+tail, secrets)
-	var lines []string
-	for line := range strings.Lines(printable(text)) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	if n := len(lines); n > 4 {
-		lines = []string{lines[0], lines[1], lines[2], "…", lines[n-1]}
-	}
-	for i, line := range lines {
-		if r := []rune(line); len(r) > 200 {
-			lines[i] = string(r[:200]) + "…"
-		}
-	}
-	return strings.Join(lines, "\n")
+func (p patient) Write(text []byte) (int, error) {
+	_, _ = p.Writer.Write(text)
+	return len(text), nil
 }
