@@ -32,7 +32,7 @@ type Options struct {
 	// Redact names values that are replaced by hashes before they are written, besides those of Secrets, of which
 	// only the values of known plain fields are written. A resource with redactions is requested as JSON, because
 	// protobuf does not name fields.
-	// All cells of its tables are replaced too, and so are the values in selectors of redacted fields.
+	// The values of redacted fields in selectors are replaced too.
 	Redact []Redaction
 	// Key is the key of the hashes. Equal values have equal hashes in all recordings with the same key. Nil means a
 	// random key, which is never written; values are then comparable only within the recording.

@@ -34,8 +34,9 @@ var secretPaths = []Redaction{
 // secretForm is the key of the known form of a Secret in redactions. It is not the name of a resource.
 const secretForm = "secrets (known form)"
 
-// secretFields are the plain values that stay in a Secret, or in the Status of an error. All others are replaced, also
-// those that no version of Kubernetes has: the server decides what it sends. The labels stay, because they select.
+// secretFields are the plain values that stay in a Secret. All others are replaced, also those that no version of
+// Kubernetes has: the server decides what it sends. The labels stay, because they select. The status, the reason and
+// the code stay for the Status of an error; a Secret has no such fields.
 var secretFields = append([]string{
 	"type", "immutable", "metadata.labels.*", "metadata.creationTimestamp", "metadata.deletionTimestamp",
 	"metadata.deletionGracePeriodSeconds", "metadata.generateName", "metadata.generation", "metadata.ownerReferences.*",

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // TestAnswersHaveAnAuditID checks answers of resources, documents and errors.
@@ -20,5 +21,13 @@ func TestAnswersHaveAnAuditID(t *testing.T) {
 			seen[id] = true
 			require.Equal(b, []string{"mine"}, b.do(http.MethodGet, path, nil, "Audit-ID", "mine").header.Values("Audit-Id"))
 		}
+	})
+}
+
+// TestAFaultHasAnAuditID has an answer of a fault, which kube-apiserver would send with the header too.
+func TestAFaultHasAnAuditID(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.Inject(faults.Fault{Effect: faults.Fail{Code: 503}})
+		require.NotEmpty(b, b.do(http.MethodGet, podsPath, nil).header.Get("Audit-Id"))
 	})
 }

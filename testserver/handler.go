@@ -58,12 +58,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	user, unknown := s.authenticate(r)
 	request.User = user.Name
 	s.log.add(request)
+	w.Header().Set("Cache-Control", "no-cache, private")
+	w.Header().Set(auditID, cmp.Or(r.Header.Get(auditID), newAuditID()))
 	w = s.plan.Disturb(w, request.target(r))
 	if w == nil {
 		return // a fault has answered
 	}
-	w.Header().Set("Cache-Control", "no-cache, private")
-	w.Header().Set(auditID, cmp.Or(r.Header.Get(auditID), newAuditID()))
 	w, r = indent(w, r, request)
 	if err := checkTimeout(request); err != nil {
 		fail(w, err)

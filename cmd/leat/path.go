@@ -28,7 +28,7 @@ type jsonPath struct {
 }
 
 func parsePath(text string) (jsonPath, error) {
-	path := text
+	given, path := text, text
 	if strings.HasPrefix(path, "{") {
 		if !strings.HasSuffix(path, "}") {
 			return jsonPath{}, fmt.Errorf("path %q: the closing brace is missing", text)
@@ -48,7 +48,7 @@ func parsePath(text string) (jsonPath, error) {
 		err = errors.New("the path is empty")
 	}
 	if err != nil {
-		return jsonPath{}, fmt.Errorf("path %q: %w (RFC 9535; a name with dots or dashes is in brackets: ['a.b'])", path, err)
+		return jsonPath{}, fmt.Errorf("path %q, in RFC 9535 %q: %w (a name with dots or dashes is in brackets: ['a.b'])", given, path, err)
 	}
 	return jsonPath{text: text, query: query}, nil
 }

@@ -70,15 +70,15 @@ func TestPath(t *testing.T) {
 }
 
 func TestParsePathErrors(t *testing.T) {
-	const hint = " (RFC 9535; a name with dots or dashes is in brackets: ['a.b'])"
+	const hint = " (a name with dots or dashes is in brackets: ['a.b'])"
 	for text, want := range map[string]string{
-		"":             `path "$": the path is empty` + hint,
-		"{}":           `path "$": the path is empty` + hint,
-		"$":            `path "$": the path is empty` + hint,
+		"":             `path "", in RFC 9535 "$": the path is empty` + hint,
+		"{}":           `path "{}", in RFC 9535 "$": the path is empty` + hint,
+		"$":            `path "$", in RFC 9535 "$": the path is empty` + hint,
 		"{.a":          `path "{.a": the closing brace is missing`,
-		".a[":          `path "$.a[": jsonpath: unexpected eof at position 5` + hint,
-		`.a\.b`:        `path "$.a\\.b": jsonpath: unexpected '\\' at position 4` + hint,
-		".a[?(@.b=x)]": `path "$.a[?(@.b=x)]": jsonpath: invalid comparison operator at position 10` + hint,
+		".a[":          `path ".a[", in RFC 9535 "$.a[": jsonpath: unexpected eof at position 5` + hint,
+		`.a\.b`:        `path ".a\\.b", in RFC 9535 "$.a\\.b": jsonpath: unexpected '\\' at position 4` + hint,
+		".a[?(@.b=x)]": `path ".a[?(@.b=x)]", in RFC 9535 "$.a[?(@.b=x)]": jsonpath: invalid comparison operator at position 10` + hint,
 	} {
 		_, err := parsePath(text)
 		require.EqualError(t, err, want)

@@ -46,9 +46,9 @@ func newRecord() *cobra.Command {
 replay serves it.
 
 Credentials are never written. The values of Secrets are replaced by hashes before they reach the disk, except for the
-identity, the type, labels, owners and times. So are the fields of --redact. Equal values have equal hashes within a
-file. At the end, leat record names each --redact that matched nothing, because its path may be wrong. Everything else
-is written as it is: a file tells whoever has it what the cluster runs.
+identity, the type, labels, owners, times and a few more plain fields. So are the fields of --redact. Equal values have
+equal hashes within a file. At the end, leat record names each --redact that matched nothing, because its path may be
+wrong. Everything else is written as it is: a file tells whoever has it what the cluster runs.
 
 What was received half a second ago is in the file, also if the process is killed.`,
 		Example: `  leat record pods,deploy -A -o shop.rec

@@ -157,7 +157,10 @@ func (o waitOptions) targets(args []string) ([]waitTarget, error) {
 	for _, a := range args {
 		resource, name, ok := strings.Cut(a, "/")
 		if !ok || resource == "" || name == "" || strings.Contains(name, "/") {
-			return nil, usagef("%q is not RESOURCE/NAME like the other arguments", a)
+			if len(args) > 1 {
+				return nil, usagef("%q is not RESOURCE/NAME like the other arguments", a)
+			}
+			return nil, usagef("%q is not RESOURCE/NAME", a)
 		}
 		targets = append(targets, waitTarget{resource: resource, key: api.Key{Name: name}})
 	}

@@ -134,7 +134,7 @@ func TestWaitNeedsAClearCommandLine(t *testing.T) {
 		"pods/web --for create=now":             `--for "create=now": it is create, delete`,
 		"pods/web --for condition":              `--for "condition": it is create, delete`,
 		"pods/web --for condition=Ready=":       `--for "condition=Ready=": it is create, delete`,
-		"pods/web --for jsonpath=":              `--for "jsonpath=": path "$": the path is empty`,
+		"pods/web --for jsonpath=":              `--for "jsonpath=": path "", in RFC 9535 "$": the path is empty`,
 		"pods/web --for jsonpath={.a":           "the closing brace is missing",
 		"pods/web --for create -l a=b":          "names exclude -l",
 		"pods web --for create --all":           "names exclude -l",

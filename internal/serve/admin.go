@@ -77,7 +77,7 @@ func (p *process) adminHandler() http.Handler {
 		"POST /faults":           p.inject,
 		"DELETE /faults":         p.heal,
 		"DELETE /faults/{id}":    p.remove,
-		"GET /plan":              func(*http.Request) (any, error) { return string(p.faults.Plan().YAML()), nil },
+		"GET /plan":              func(*http.Request) (any, error) { return p.faults.Plan().YAML(), nil },
 		"GET /requests":          func(*http.Request) (any, error) { return requestsOf(p.Server.Requests()), nil },
 		"DELETE /requests":       p.forget,
 		"GET /watches":           func(*http.Request) (any, error) { return requestsOf(p.Server.Watches()), nil },
@@ -127,6 +127,9 @@ func answer(w http.ResponseWriter, result any) {
 	case string:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(out, v)
+	case []byte: // a plan, which a client may post again
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write(v)
 	case json.RawMessage:
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = out.Write(v)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/leatproject/leat/internal/regularfile"
 	"github.com/leatproject/leat/internal/sameorigin"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"
@@ -105,7 +106,7 @@ func (o Options) checkAddresses() error {
 func (o Options) plan() (faultplan.Plan, error) {
 	p := faultplan.Plan{Seed: rand.Uint64N(1 << 32)} // short, because a person may have to type it
 	if o.faultsFile != "" {
-		text, err := os.ReadFile(o.faultsFile)
+		text, err := regularfile.Read(o.faultsFile)
 		if err != nil {
 			return p, fmt.Errorf("--faults: %w", err)
 		}
@@ -151,12 +152,17 @@ func (o Options) load(server *testserver.Server) error {
 	if o.data == "" {
 		return nil
 	}
-	text, err := os.ReadFile(o.data)
+	info, err := os.Stat(o.data)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		err = checkFolder(o.data)
+	case err == nil && !info.Mode().IsRegular():
+		err = errors.New("it is not a regular file")
 	case err == nil:
-		err = server.Load(text)
+		var text []byte
+		if text, err = os.ReadFile(o.data); err == nil {
+			err = server.Load(text)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", o.data, err)

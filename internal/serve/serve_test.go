@@ -354,6 +354,8 @@ func TestWrongFlags(t *testing.T) {
 		{"--listen: ", false, []string{"--listen", taken.Addr().String()}},
 		{`--seed "many" is not a number`, true, []string{"--seed", "many"}},
 		{"--faults: ", false, []string{"--faults", filepath.Join(dir, "missing")}},
+		{"--faults: read " + os.DevNull + ": it is a character device", false, []string{"--faults", os.DevNull}},
+		{"--data " + os.DevNull + ": it is not a regular file", false, []string{"--data", os.DevNull}},
 		{"faults[0]: ", false, []string{"--faults", file("plan", "faults: [explode]")}},
 		{"--data " + filepath.Join(dir, "data") + ": testserver: load: ", false, []string{"--data", file("data", "kind: Pod")}},
 		{

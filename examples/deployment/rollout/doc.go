@@ -41,6 +41,7 @@
 //   - A decision waits until the cache shows the writes of the last one.
 //   - A set that already has the right size gets the annotations of scaling, unless its Deployment is paused.
 //   - A rollout to an existing set has its own deadline, also if one to another set has begun or timed out before.
+//     After a success it has none until there is progress, as in the original.
 //   - A rollback request that is not a number is answered instead of ignored. The set that records the current template
 //     before a rollback gets no Pods.
 //   - Sets with Pods do not prevent Recreate from scaling down when the Deployment is scaled at the same time.

@@ -4,7 +4,7 @@
 //	leat-server --kubeconfig-out leat.kubeconfig
 //	kubectl --kubeconfig leat.kubeconfig create deployment web --image nginx
 //
-// It has the flags of `leat serve`; docs/serve.md describes them.
+// It has the flags of `leat serve` without --metrics and --page, and those of a cluster; docs/serve.md describes them.
 package main
 
 import (
