@@ -63,5 +63,5 @@ echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","s
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "login"), []byte("#!/bin/sh\necho log in first >&2\nexit 4\n"), 0o700))
 	errs = newOutput()
 	require.NotZero(t, run(context.Background(), []string{"watch", "configmaps", "--kubeconfig", path, "--once"}, newOutput(), errs))
-	require.Contains(t, errs.String(), "credential plugin ./login: it failed: exit status 4: log in first")
+	require.Contains(t, errs.String(), "credential plugin ./login: it failed: exit status 4; its standard error may have the reason")
 }
