@@ -45,6 +45,7 @@ var patterns = []replacement{
 	{"go1.", regexp.MustCompile(`\bgo1\.\d+\.\d+`), "<go version>"},
 	{"hash=", regexp.MustCompile(`hash=[0-9A-F]{128}`), "hash=<hash>"},
 	{"s", regexp.MustCompile(`\b(\d+m)?\d+s\b`), "<age>"},
+	{"m", regexp.MustCompile(`(^| {2,})[2-9]m\b`), "${1}<age>"}, // of a column; elsewhere it may be processor time
 }
 
 var uidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)

@@ -54,6 +54,8 @@ func TestMaskTexts(t *testing.T) {
 		"resourceVersion: \"12\"":            "resourceVersion: \"<version>\"",
 		"a  1  13s":                          "a  1  <age>",
 		"2m5s ago":                           "<age> ago",
+		"a  1  2m":                           "a  1  <age>",
+		"cpu: 2m":                            "cpu: 2m",
 		"10.0.0.17 and 10.1.0.17":            "<address> and 10.1.0.17",
 		"v1.37.2-dirty with go1.26.8":        "<git version> with <go version>",
 		"404 page not found, 3 replicas":     "404 page not found, 3 replicas",
