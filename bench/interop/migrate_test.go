@@ -311,9 +311,11 @@ var equivalents = map[string]string{
 	"MaxConcurrentReconciles": "MaxConcurrentReconciles", "RequeueAfter": "RequeueAfter",
 }
 
-// own are the options of leat that no option of the other library corresponds to: names, the types of resources, and
-// the options that put leat below the other library.
-var own = []string{"Name", "Group", "Version", "Kind", "Plural", "Namespaced", "NewCache", "NewQueue", "Namespace", "Manager", "Selector"}
+// own are the options of leat that no option of the other library corresponds to: names, the types of resources, the
+// options that put leat below the other library, and those that are arguments of a lister there.
+var own = []string{
+	"Name", "Group", "Version", "Kind", "Plural", "Namespaced", "NewCache", "NewQueue", "Namespace", "Manager", "Selector", "Namespaces", "Labels",
+}
 
 // TestMigrationPairsHaveTheSameOptions checks that each option on one side has its equivalent on the other side, with
 // the same texts and numbers.
