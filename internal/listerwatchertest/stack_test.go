@@ -133,7 +133,7 @@ func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []l
 			want[api.KeyOf(p)] = s.has(created.GetUID())
 		}
 		s.check(k)
-		known := s.ListerWatcher.Collection().Shard != "" // unlisted objects are those of other shards
+		known := s.ListerWatcher.Collection().Shard != ""
 		for _, holding := range []informer.Holding[*pod]{nil, packed.Bytes[*pod]()} {
 			s := make()
 			s.o.Hold = holding

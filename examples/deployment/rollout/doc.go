@@ -40,7 +40,7 @@
 //   - Available Pods count only if the ReplicaSet has observed its current size, and not beyond that size.
 //   - A decision waits until the cache shows the writes of the last one.
 //   - A set that already has the right size gets the annotations of scaling, unless its Deployment is paused.
-//   - A rollout to an existing set has its own deadline, also if one to another set has begun or timed out before.
+//   - A rollout to an existing set has its own deadline, even after one to another set has begun or timed out.
 //     After a success it has none until there is progress, as in the original.
 //   - A rollback request that is not a number is answered instead of ignored. The set that records the current template
 //     before a rollback gets no Pods.
