@@ -45,9 +45,6 @@ type Change[T any] struct {
 	InitialList bool
 	// Resync reports that nothing changed: Old and Object are the same. It is set only if Type is Updated.
 	Resync bool
-	// Silent reports that handlers do not get the change, because another process takes the object over. It is set only
-	// if Type is Deleted, and only while a scope is removed.
-	Silent bool
 	// Object is the new state, or the last known state if Type is Deleted. It is never nil.
 	Object T
 	// Old is the state before an update. It is the zero value if Type is not Updated.

@@ -70,12 +70,3 @@ func MetadataOf(lw any) ListerWatcher[*metav1.PartialObjectMetadata] {
 	}
 	return nil
 }
-
-// Sharded is a ListerWatcher of a shard of a collection; see package shard/cut.
-type Sharded[T any] interface {
-	// Selects reports whether an object belongs to the shard. Package cachedclient calls it, so that a client does not
-	// wait for an object of another shard.
-	Selects(object T) bool
-	// Shard returns who drops the objects of other shards. An informer shows it in its Status.
-	Shard() ShardStatus
-}

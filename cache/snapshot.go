@@ -17,37 +17,18 @@ type Snapshot[T api.Object] struct {
 	objects trie.Tree[T]
 	count   int
 	version string
-	scopes  *api.Scopes // nil if the collection has one version
-	roots   []any       // of the indexes at that time, each a trie.Tree of its value type
-	from    contents    // of a view, which has no objects of its own; otherwise nil
+	note    any
+	roots   []any    // of the indexes at that time, each a trie.Tree of its value type
+	from    contents // of a view, which has no objects of its own; otherwise nil
 }
 
 // ResourceVersion returns the resource version of the collection at this snapshot, "" before the first commit. It
-// corresponds to LastStoreSyncResourceVersion of client-go. If the collection is read in scopes, it is the oldest of
-// their versions, and takes time in proportion to their number.
-func (s *Snapshot[T]) ResourceVersion() string {
-	if s.scopes != nil {
-		return (*s.scopes).Oldest()
-	}
-	return s.version
-}
+// corresponds to LastStoreSyncResourceVersion of client-go.
+func (s *Snapshot[T]) ResourceVersion() string { return s.version }
 
-// VersionIn returns the version that the objects of a namespace have reached. It differs from ResourceVersion only if
-// the collection is read in scopes. The namespace of cluster-scoped objects is empty.
-func (s *Snapshot[T]) VersionIn(namespace string) string {
-	if s.scopes != nil {
-		return (*s.scopes).Version(namespace)
-	}
-	return s.version
-}
-
-// Scopes returns the scopes that the collection was read in. It is nil if the collection has one version.
-func (s *Snapshot[T]) Scopes() api.Scopes {
-	if s.scopes == nil {
-		return nil
-	}
-	return *s.scopes
-}
+// Note returns what the writer has added to the snapshot with CommitWith, or nil. Package scopes adds the version of
+// each scope.
+func (s *Snapshot[T]) Note() any { return s.note }
 
 // Get returns the object with the given key, and reports whether there is one. It does not allocate, except in a View.
 func (s *Snapshot[T]) Get(key api.Key) (T, bool) {

@@ -92,18 +92,14 @@ func (t *Txn[T]) index(c change[T]) {
 }
 
 // Commit publishes the new state and its resource version by one atomic store, and returns the new snapshot.
-func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] {
-	return t.commit(&Snapshot[T]{version: resourceVersion})
-}
+func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] { return t.CommitWith(resourceVersion, nil) }
 
-// CommitScopes is Commit for a collection that is read in scopes, with the version of each scope.
-func (t *Txn[T]) CommitScopes(scopes api.Scopes) *Snapshot[T] {
-	return t.commit(&Snapshot[T]{scopes: &scopes})
-}
-
-func (t *Txn[T]) commit(s *Snapshot[T]) *Snapshot[T] {
+// CommitWith is Commit with a note, which Snapshot.Note returns.
+func (t *Txn[T]) CommitWith(resourceVersion string, note any) *Snapshot[T] {
 	ix := t.open()
-	s.indexer, s.objects, s.count, s.roots = ix, t.objects.Tree(), t.objects.Len(), t.roots()
+	s := &Snapshot[T]{
+		indexer: ix, objects: t.objects.Tree(), count: t.objects.Len(), version: resourceVersion, note: note, roots: t.roots(),
+	}
 	ix.current.Store(s)
 	if ix.show != nil {
 		ix.show(s)

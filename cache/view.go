@@ -16,7 +16,7 @@ func View[T, H api.Object](held *Indexer[H], unpack, share func(H) T) *Indexer[T
 		return held.attach(viewWriter[T, H]{writer.(indexWriter[T]), share})
 	}
 	show := func(s *Snapshot[H]) {
-		ix.current.Store(&Snapshot[T]{indexer: ix, count: s.count, version: s.version, scopes: s.scopes, roots: s.roots, from: viewed[T, H]{s, v}})
+		ix.current.Store(&Snapshot[T]{indexer: ix, count: s.count, version: s.version, note: s.note, roots: s.roots, from: viewed[T, H]{s, v}})
 	}
 	held.mu.Lock()
 	defer held.mu.Unlock()

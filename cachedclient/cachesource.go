@@ -28,7 +28,7 @@ type cacheView[T api.Object] struct {
 	scope    scope[T]
 	target   *cacheTarget[T] // tells a Gate which writes the cache shows
 	overlay  *overlay[T]     // nil without Options.Overlay
-	scoped   bool            // the informer reads from scopes
+	scopes   scopesNow       // nil unless the informer reads from scopes
 	parsed   sync.Map        // api.Selector to scope[T], if it does
 }
 
@@ -39,7 +39,7 @@ func (s *cacheSource[T]) current() *cacheView[T] { return s.view.Load() }
 func (s *cacheSource[T]) use(i *informer.Informer[T]) *cacheView[T] {
 	v := &cacheView[T]{informer: i, scope: scopeOf(i), target: newCacheTarget(i)}
 	v.scope.whole = s.whole
-	_, v.scoped = i.Selectors("")
+	v.scopes, _ = api.As[scopesNow](i.ListerWatcher())
 	if s.options.Overlay {
 		v.overlay = newOverlay(i, s.options)
 	}
@@ -101,7 +101,7 @@ func (v *cacheView[T]) waitReadable(ctx context.Context, namespace string) error
 	if !v.includesNamespace(namespace) {
 		return &NotCachedError{Resource: v.informer.Resource(), Namespace: namespace}
 	}
-	if namespace != "" && v.scoped {
+	if namespace != "" && v.scopes != nil {
 		return v.waitScopes(ctx, namespace)
 	}
 	select {

@@ -75,13 +75,13 @@ func newCacheTarget[T api.Object](i *informer.Informer[T]) *cacheTarget[T] {
 func (t *cacheTarget[T]) resource() api.Resource { return t.informer.Resource() }
 
 func (t *cacheTarget[T]) version(namespace string) string {
-	return t.informer.Snapshot().VersionIn(namespace)
+	return versionIn(t.informer.Snapshot(), namespace)
 }
 
 func (t *cacheTarget[T]) shows(w write) bool {
 	s := t.informer.Snapshot()
 	switch same, caughtUp := compare(s, w.key, w.uid, w.version); {
-	case wentBack(s.VersionIn(w.key.Namespace), w.startVersion), removed(t.informer, s, w.key.Namespace):
+	case wentBack(versionIn(s, w.key.Namespace), w.startVersion), removed(t.informer, s, w.key.Namespace):
 		return true
 	case same && w.collective:
 		return showsDelete(s, w)
@@ -90,7 +90,7 @@ func (t *cacheTarget[T]) shows(w write) bool {
 	case !listed(t.informer, s, w.key.Namespace): // the first list may still contain the object
 		return false
 	default:
-		return !ordered(w.minVersion) || reached(s.VersionIn(w.key.Namespace), w.minVersion)
+		return !ordered(w.minVersion) || reached(versionIn(s, w.key.Namespace), w.minVersion)
 	}
 }
 
@@ -108,7 +108,7 @@ func showsDelete[T api.Object](s *cache.Snapshot[T], w write) bool {
 // version of the object. If the cache has the object, the object's own version counts, because an event that could not
 // be decoded raises the version of the cache and leaves the object behind. No cache catches up with an empty version.
 func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, version string) (same, caughtUp bool) {
-	have := s.VersionIn(key.Namespace)
+	have := versionIn(s, key.Namespace)
 	if cached, cachedVersion, found := s.Identity(key); found && cached == uid {
 		same, have = true, cachedVersion
 	}
@@ -123,7 +123,9 @@ func (t *cacheTarget[T]) connect() {
 			Name: "cachedclient gate", IdentityOnly: true, NonBlocking: true,
 		})
 		t.subscribeFailed = err != nil
-		t.informer.ObserveScopes(t.notifyWaiters) // versions and removals of scopes are not changes of objects
+		if _, ok := api.As[scopesNow](t.informer.ListerWatcher()); ok { // versions and removals of scopes are no changes of objects
+			t.informer.ObserveBatches(func(informer.Stored) { t.notifyWaiters() })
+		}
 		t.subscribed.Store(true)
 	})
 }

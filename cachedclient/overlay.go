@@ -128,7 +128,7 @@ func (o *overlay[T]) outdated(e overlayEntry[T], s *cache.Snapshot[T]) bool {
 
 // obsolete reports whether an entry is too old, or whether the server was restored from a backup since.
 func (o *overlay[T]) obsolete(e overlayEntry[T], s *cache.Snapshot[T]) bool {
-	return time.Since(e.added) >= o.age || wentBack(s.VersionIn(e.key.Namespace), e.startVersion) ||
+	return time.Since(e.added) >= o.age || wentBack(versionIn(s, e.key.Namespace), e.startVersion) ||
 		removed(o.informer, s, e.key.Namespace)
 }
 
@@ -141,7 +141,7 @@ func (o *overlay[T]) write(object T, excluded bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.informer.Snapshot()
-	e.startVersion = s.VersionIn(e.key.Namespace)
+	e.startVersion = versionIn(s, e.key.Namespace)
 	earlier, known := o.written[e.key]
 	_, deleted := o.deleted[e.uid]
 	if deleted || !ordered(e.version) || known && reached(earlier.version, e.version) || o.outdated(e, s) {
@@ -166,7 +166,7 @@ func (o *overlay[T]) delete(key api.Key, uid types.UID, version string) {
 		version = newer(version, object.GetResourceVersion())
 	}
 	o.makeRoom(s)
-	o.deleted[uid] = overlayEntry[T]{key: key, uid: uid, isDelete: true, version: version, startVersion: s.VersionIn(key.Namespace), added: time.Now()}
+	o.deleted[uid] = overlayEntry[T]{key: key, uid: uid, isDelete: true, version: version, startVersion: versionIn(s, key.Namespace), added: time.Now()}
 	o.updateCount()
 }
 

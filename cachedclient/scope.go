@@ -29,7 +29,7 @@ func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
 	o := i.Options()
 	s := parseSelectors[T](o.Selector.Labels, o.Selector.Fields)
 	s.namespace = i.ListerWatcher().Collection().Namespace
-	if shard, ok := api.As[api.Sharded[T]](i.ListerWatcher()); ok {
+	if shard, ok := api.As[informer.Sharded[T]](i.ListerWatcher()); ok {
 		s.selects = shard.Selects
 	}
 	return s

@@ -65,7 +65,7 @@ func (v *cacheView[T]) deletesOf(namespace string, which metav1.ListOptions) (al
 		if selected.includes(object) {
 			all = append(all, write{
 				target: v.target, key: key, uid: object.GetUID(), absent: true, collective: true,
-				minVersion: object.GetResourceVersion(), startVersion: s.VersionIn(key.Namespace),
+				minVersion: object.GetResourceVersion(), startVersion: versionIn(s, key.Namespace),
 			})
 		}
 	}

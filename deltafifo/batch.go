@@ -26,17 +26,9 @@ type Batch[T any] struct {
 	Resync bool
 	// Since is the time when the first change of this batch was put in. It is also Change.At of its changes.
 	Since time.Time
-	// Scoped has what the batch says about scopes. It is nil unless NewScopes was called for the queue.
-	Scoped *ScopedBatch
-}
-
-// ScopedBatch is what a batch says about the scopes of a queue.
-type ScopedBatch struct {
-	// Scopes are the scopes after the batch, with their versions.
-	Scopes api.Scopes
-	// Complete reports that every scope that was added before the call of Scopes.Complete has its first list, or was
-	// removed. It is set once.
-	Complete bool
-	// Applied are closed by the consumer when it has applied the batch: see Scope.Listed and Scope.Remove.
-	Applied []chan struct{}
+	// Forgotten are objects that leave the state without a change, because another process has taken them over. They go
+	// after the changes. Only a Txn forgets objects.
+	Forgotten []api.Key
+	// Note is what the function of Annotate has returned for this batch, and otherwise nil.
+	Note any
 }

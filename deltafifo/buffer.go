@@ -11,8 +11,9 @@ import (
 // It has no index. The position of a known object's changes is in knownObject, where it costs no memory and no look-up.
 // Only the positions of deleted objects are here.
 type changeBuffer[T any] struct {
-	objects []ObjectChanges[T]
-	deleted map[api.Key]uint32 // positions of the changes of deleted objects
+	objects   []ObjectChanges[T]
+	deleted   map[api.Key]uint32         // positions of the changes of deleted objects
+	forgotten map[api.Key]knownObject[T] // see Txn.Forget; usually nil
 	// singles has the only change of most objects, so that they need no slice of their own.
 	singles []api.Change[T]
 }
@@ -45,6 +46,23 @@ func (b *changeBuffer[T]) positionOfDeleted(key api.Key) uint32 {
 	return noPosition
 }
 
+// forget notes that an object leaves without a change.
+func (b *changeBuffer[T]) forget(key api.Key, known knownObject[T]) {
+	if b.forgotten == nil {
+		b.forgotten = map[api.Key]knownObject[T]{}
+	}
+	b.forgotten[key] = known
+}
+
+// recall returns an object that forget was called for, which then does not leave.
+func (b *changeBuffer[T]) recall(key api.Key) (known knownObject[T], ok bool) {
+	if len(b.forgotten) > 0 {
+		known, ok = b.forgotten[key]
+		delete(b.forgotten, key)
+	}
+	return known, ok
+}
+
 // append adds a change to those of its object and returns their position. at is the position of the object's last
 // changes. If a Pop has taken them, the buffer has another key at that position, or none.
 func (b *changeBuffer[T]) append(at uint32, key api.Key, c api.Change[T]) uint32 {
@@ -66,6 +84,7 @@ func (b *changeBuffer[T]) reset() bool {
 	clear(b.objects)
 	clear(b.singles)
 	clear(b.deleted)
+	b.forgotten = nil
 	b.objects, b.singles = b.objects[:0], b.singles[:0]
 	return true
 }

@@ -12,8 +12,7 @@ import (
 // corresponds to cache.DeltaFIFO of client-go. It keeps the state that it compares lists with, so it does not need the
 // consumer's cache, and a Pop takes all changes.
 type DeltaFIFO[T api.Object] struct {
-	// known has every object as it will be after the next Pop. Only the producer uses it; the producers of Scopes hold
-	// their mutex.
+	// known has every object as it will be after the next Pop. Only the producer uses it; several producers hold mu.
 	known      map[api.Key]knownObject[T]
 	generation uint32    // of the last Replace
 	listed     bool      // Replace was called
@@ -30,12 +29,9 @@ type DeltaFIFO[T api.Object] struct {
 	dirty   bool // there is something to pop, at least a new version
 	resync  bool
 	since   time.Time
-	initial bool   // the first Replace is in buffer
-	scoped  scoped // nil unless NewScopes was called
+	initial bool                              // the first Replace is in buffer
+	note    func() (version string, note any) // nil unless Annotate was called
 }
-
-// scoped is a Scopes of any type.
-type scoped interface{ take() *ScopedBatch }
 
 type knownObject[T any] struct {
 	object     T
@@ -51,6 +47,11 @@ func New[T api.Object]() *DeltaFIFO[T] {
 		buffer:  newChangeBuffer[T](),
 	}
 }
+
+// Annotate lets a producer of transactions describe each batch: note returns the version of the state after the batch,
+// and Batch.Note. It is called when the batch is taken, with the mutex of the queue held, so it must return at once and
+// must not use the queue. Annotate must be called before the first change.
+func (q *DeltaFIFO[T]) Annotate(note func() (version string, note any)) { q.note = note }
 
 // Get returns the object as it will be after the next Pop. Only the producer may call it.
 func (q *DeltaFIFO[T]) Get(key api.Key) (T, bool) {
@@ -91,14 +92,7 @@ func (q *DeltaFIFO[T]) Put(object T, version string) {
 func (q *DeltaFIFO[T]) Delete(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	key := api.KeyOf(object)
-	if old, ok := q.known[key]; ok {
-		unknown := differentUIDs(old.object, object)
-		if unknown {
-			object = old.object
-		}
-		q.recordDeletion(key, old, object, unknown)
-	}
+	q.remove(api.KeyOf(object), object, false)
 	q.advance(version)
 	q.added()
 }
@@ -108,8 +102,8 @@ func (q *DeltaFIFO[T]) Delete(object T, version string) {
 func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if old, ok := q.known[key]; ok {
-		q.recordDeletion(key, old, old.object, true)
+	if known, ok := q.known[key]; ok {
+		q.recordDeletion(key, known, known.object, true)
 	}
 	q.advance(version)
 	q.added()
@@ -181,9 +175,12 @@ func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *changeBuffer[T]) {
 	if q.buffer == nil {
 		q.buffer = newChangeBuffer[T]()
 	}
+	for key := range taken.forgotten {
+		batch.Forgotten = append(batch.Forgotten, key)
+	}
 	q.dirty, q.resync, q.initial = false, false, false
-	if q.scoped != nil {
-		batch.Scoped = q.scoped.take()
+	if q.note != nil {
+		batch.ResourceVersion, batch.Note = q.note()
 	}
 	return batch, taken
 }
@@ -202,6 +199,9 @@ func (q *DeltaFIFO[T]) recycle(p *changeBuffer[T]) {
 func (q *DeltaFIFO[T]) put(object T, initial bool) {
 	key := api.KeyOf(object)
 	old, exists := q.known[key]
+	if !exists {
+		old, exists = q.buffer.recall(key)
+	}
 	if exists && differentUIDs(old.object, object) {
 		q.recordDeletion(key, old, old.object, true)
 		exists = false
@@ -214,6 +214,18 @@ func (q *DeltaFIFO[T]) put(object T, initial bool) {
 		at = q.buffer.positionOfDeleted(key)
 	}
 	q.known[key] = knownObject[T]{object: object, generation: q.generation, position: q.record(at, key, change)}
+}
+
+// remove records the deletion of an object, with its last state, if the object is known.
+func (q *DeltaFIFO[T]) remove(key api.Key, last T, finalStateUnknown bool) {
+	known, ok := q.known[key]
+	if !ok {
+		return
+	}
+	if differentUIDs(known.object, last) {
+		last, finalStateUnknown = known.object, true
+	}
+	q.recordDeletion(key, known, last, finalStateUnknown)
 }
 
 // recordDeletion records the deletion of a known object. last is its last state.

@@ -55,12 +55,3 @@ type CheckStatus struct {
 	// Missed is the number of changes that the checks found and that the cache had missed. It never decreases.
 	Missed int
 }
-
-// checked returns what Options.Check needs.
-func (i *Informer[T]) checked() Checked {
-	return Checked{
-		Source: i.lw, Selector: i.o.Selector, PageSize: i.o.PageSize, Rand: i.o.Rand, Logger: i.log, Synced: i.synced,
-		State: func() Identities { return i.Snapshot() }, Undecodable: i.feed.Undecodable, WaitFor: i.WaitFor,
-		Relist: i.relist, Report: func(s CheckStatus) { i.checkStatus.Store(&s) },
-	}
-}

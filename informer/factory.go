@@ -177,7 +177,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 		labelSelector: o.Selector.Labels, fieldSelector: o.Selector.Fields, managedFields: o.KeepManagedFields, noSharedParts: o.NoSharedParts,
 	}
 	s := f.shared[key]
-	if s == nil || runstate.IsClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago
+	if s == nil || runstate.IsClosed(s.informer.Stopped()) { // the present informer may have failed a moment ago
 		s = newShared(f, lw, o)
 		f.shared[key] = s
 		f.observers.Tell(s.informer)

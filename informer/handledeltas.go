@@ -9,21 +9,21 @@ import (
 )
 
 // process handles one batch. It calls user code before and after handleDeltas, without the lock.
-func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
-	i.observeMutations(batch)
-	popped := i.changeTime()
-	snapshot := i.handleDeltas(batch)
-	stored := i.changeTime()
-	i.deliverReady()
-	if i.mutations != nil {
-		i.mutations.checkIfDue()
+func (p *pipeline[T]) process(batch deltafifo.Batch[T]) {
+	p.observeMutations(batch)
+	popped := p.changeTime()
+	snapshot := p.handleDeltas(batch)
+	stored := p.changeTime()
+	p.deliverReady()
+	if p.mutations != nil {
+		p.mutations.checkIfDue()
 	}
-	if i.o.OnBatch != nil {
-		i.o.OnBatch(batch, snapshot)
+	if p.o.OnBatch != nil {
+		p.o.OnBatch(batch, snapshot)
 	}
-	if len(batch.Objects) > 0 {
-		i.batches.Tell(Stored{Objects: len(batch.Objects), Received: batch.Since})
-		i.tellChanges(batch, popped, stored)
+	{
+		p.observers.batches.Tell(Stored{Objects: len(batch.Objects), Received: batch.Since})
+		p.tellChanges(batch, popped, stored)
 	}
 }
 
@@ -37,27 +37,23 @@ type Stored struct {
 // ObserveBatches calls f with every later batch of changes when it is in the cache, for metrics and traces. Bookmarks
 // and resyncs are not batches of changes. The next batch waits for f. The returned function ends the calls.
 func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) {
-	if i.held != nil {
-		return i.held.ObserveBatches(f)
-	}
-	return i.batches.Add(f)
+	return i.pipeline.observeBatches(f)
 }
+
+func (p *pipeline[T]) observeBatches(f func(Stored)) (stop func()) { return p.observers.batches.Add(f) }
 
 // handleDeltas applies a batch to the cache, publishes it and appends its changes to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
 // batch either in its replay or as changes. Index functions are the only user code that runs here.
-func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var before string
-	if batch.Scoped == nil { // otherwise it would cost time in proportion to the number of scopes
-		before = i.indexer.Snapshot().ResourceVersion()
-	}
-	changes, snapshot := i.apply(batch)
-	i.notify(changes, snapshot, batch)
-	i.wakeWaiters(snapshot)
-	if len(batch.Objects) > 0 || batch.InitialList || batch.Scoped == nil && snapshot.ResourceVersion() != before { // not a resync alone
-		i.heardAt = batch.Since
+func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.indexer.ResourceVersion()
+	changes, snapshot := p.apply(batch)
+	p.notify(changes, snapshot, batch)
+	p.wakeWaiters()
+	if len(batch.Objects) > 0 || batch.InitialList || snapshot.ResourceVersion() != before { // not a resync alone
+		p.heardAt = batch.Since
 	}
 	return snapshot
 }
@@ -70,7 +66,7 @@ type changes[T api.Object] struct {
 	// notified are the keys in the snapshot that a replay must skip, because they have a change. It is nil if the batch
 	// causes no replay.
 	notified map[api.Key]struct{}
-	replays  bool // initial is set
+	replays  bool // the first list fills an empty cache, and handlers get a replay of it
 	at       time.Time
 	capacity int // of later, which is allocated with the first one
 }
@@ -96,30 +92,31 @@ func (c *changes[T]) add(key api.Key, n api.Change[T]) {
 }
 
 // apply applies a batch in one transaction of the cache.
-func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
+func (p *pipeline[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
 	c := changes[T]{at: batch.Since, capacity: len(batch.Objects)}
-	if batch.InitialList {
+	if batch.InitialList && p.heardAt.IsZero() { // no handler has got anything
 		c.replays, c.capacity = true, 0 // most objects are in the replay
 	}
 	if batch.InitialList || batch.Resync {
 		c.notified = map[api.Key]struct{}{}
 	}
-	txn := i.indexer.Begin()
-	if batch.InitialList {
+	txn := p.indexer.Begin()
+	if c.replays {
 		txn.Fill(listed(batch)) // the replay notifies of them
 	}
 	for _, object := range batch.Objects {
-		if batch.InitialList && isListed(object) {
+		if c.replays && isListed(object) {
 			continue
 		}
 		for _, change := range object.Changes {
 			c.apply(txn, object.Key, change)
 		}
 	}
-	if batch.Scoped != nil {
-		return c, txn.CommitScopes(batch.Scoped.Scopes)
+	for _, key := range batch.Forgotten {
+		txn.Delete(key)
+		delete(c.notified, key)
 	}
-	return c, txn.Commit(batch.ResourceVersion)
+	return c, txn.CommitWith(batch.ResourceVersion, batch.Note)
 }
 
 // listed returns the objects that have not changed since the first list.
@@ -142,10 +139,6 @@ func isListed[T any](object deltafifo.ObjectChanges[T]) bool {
 func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T]) {
 	if change.Type == api.Deleted {
 		txn.Delete(key)
-		if change.Silent {
-			delete(c.notified, key)
-			return
-		}
 	} else {
 		txn.Set(change.Object)
 	}
@@ -153,27 +146,26 @@ func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T])
 }
 
 // notify appends the changes to the backlogs.
-func (i *Informer[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch deltafifo.Batch[T]) {
+func (p *pipeline[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch deltafifo.Batch[T]) {
 	if batch.InitialList {
-		close(i.synced)
-		i.broadcast(&group[T]{replay: snapshot, skip: c.notified, changes: c.initial, at: c.at, completes: true})
+		close(p.events.synced)
 	}
-	if len(c.later) > 0 {
-		i.broadcast(&group[T]{changes: c.later, at: c.at})
+	if c.replays {
+		p.broadcast(&group[T]{replay: snapshot, skip: c.notified, changes: c.initial, at: c.at, completes: true})
 	}
-	if batch.Scoped != nil {
-		i.completeScopes(batch.Scoped, c.at)
+	if completes := batch.InitialList && !c.replays; len(c.later) > 0 || completes {
+		p.broadcast(&group[T]{changes: c.later, at: c.at, completes: completes})
 	}
 	if batch.Resync && !batch.InitialList { // the first list notifies of every object
-		i.notifyResync(snapshot, c.notified)
+		p.notifyResync(snapshot, c.notified)
 	}
 }
 
 // broadcast appends a group to all backlogs. It collects the handlers that process can call itself.
-func (i *Informer[T]) broadcast(g *group[T]) {
-	for _, l := range i.listeners {
+func (p *pipeline[T]) broadcast(g *group[T]) {
+	for _, l := range p.handlers.all {
 		if pending := l.push(g); l.nonBlocking && pending <= fewNotifications {
-			i.ready = append(i.ready, l)
+			p.handlers.ready = append(p.handlers.ready, l)
 		} else {
 			l.wakeUp()
 		}
@@ -185,23 +177,23 @@ const fewNotifications = 16
 
 // deliverReady calls the handlers that do not block, without a lock. If the goroutine of such a handler is delivering,
 // it delivers the new changes too.
-func (i *Informer[T]) deliverReady() {
-	for _, l := range i.ready {
+func (p *pipeline[T]) deliverReady() {
+	for _, l := range p.handlers.ready {
 		if l.pending() <= fewNotifications && l.delivery.TryLock() { // a resync may have followed
 			l.deliverAll()
 		} else {
 			l.wakeUp()
 		}
 	}
-	clear(i.ready)
-	i.ready = i.ready[:0]
+	clear(p.handlers.ready)
+	p.handlers.ready = p.handlers.ready[:0]
 }
 
 // notifyResync appends a resync to the backlogs of the handlers that are due. It skips the keys that are in notified.
-func (i *Informer[T]) notifyResync(snapshot *cache.Snapshot[T], notified map[api.Key]struct{}) {
+func (p *pipeline[T]) notifyResync(snapshot *cache.Snapshot[T], notified map[api.Key]struct{}) {
 	now := time.Now()
 	g := &group[T]{replay: snapshot, resync: true, skip: notified, at: now}
-	for _, l := range i.listeners {
+	for _, l := range p.handlers.all {
 		if l.resync.due(now) {
 			l.resync.advance(now)
 			l.push(g)

@@ -91,11 +91,12 @@ func TestHandleDeltas(t *testing.T) {
 			i := New(&unlisted{}, Options[*thing]{})
 			_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
 			require.NoError(t, err)
-			l := i.listeners[0]
+			p := pipelineOf(i)
+			l := p.handlers.all[0]
 			var got [][]string
 			for _, b := range tc.batches {
 				l.swap()
-				snapshot := i.handleDeltas(b)
+				snapshot := p.handleDeltas(b)
 				require.Equal(t, b.ResourceVersion, snapshot.ResourceVersion())
 				got = takeGroups(t, l.swap(), b)
 			}
@@ -151,7 +152,7 @@ func TestHeardAt(t *testing.T) {
 		{batch{ResourceVersion: "2", Resync: true, Since: at(3)}, at(2)},
 		{batchOf(changesOf{added(one(4))}), received},
 	} {
-		i.handleDeltas(tc.batch)
+		pipelineOf(i).handleDeltas(tc.batch)
 		require.Equal(t, tc.want, i.Status().HeardAt)
 	}
 }

@@ -3,9 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,8 +10,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
-	"github.com/leatproject/leat/internal/hooks"
-	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -91,104 +86,41 @@ type Options[T api.Object] struct {
 }
 
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
-// corresponds to cache.SharedIndexInformer of client-go.
+// corresponds to cache.SharedIndexInformer of client-go. The pipeline does the work; the informer shows its objects as T.
 type Informer[T api.Object] struct {
-	lw            api.ListerWatcher[T]
-	o             Options[T]
-	log           *zap.Logger
-	fifo          *deltafifo.DeltaFIFO[T]
-	feed          Feed
-	relist        func() bool                           // see reflector.Reflector.Relist; nil if Compose made the informer
-	scopes        func() ([]ScopeStatus, string)        // nil unless Compose made the informer
-	scopeChecks   func() CheckStatus                    // as scopes
-	selectors     func(namespace string) []api.Selector // as scopes
-	observeScopes func(f func()) (stop func())          // as scopes
-	indexer       *cache.Indexer[T]
-	mutations     mutationDetector // nil without Options.Mutations
-	batches       hooks.Set[Stored]
-	changes       hooks.Set[applied[T]]   // see ObserveChanges
-	deliveries    hooks.Set[delivered[T]] // see ObserveDeliveries
-	watchdog      *watchdog
-	checkStatus   atomic.Pointer[CheckStatus] // of Options.Check; nil before it has reported
-	held          held                        // works for this informer if Options.Hold is set; see View
-
-	synced  chan struct{}  // closed when the cache holds the first list
-	stopped chan struct{}  // closed when the cache does not change any more
-	active  sync.WaitGroup // the goroutines that Run and late handlers have started
-
-	mu            sync.Mutex // orders batches, joins and resyncs; guards the fields below
-	state         runstate.State
-	startListener func(*processListener[T]) // starts the goroutine of a listener; nil unless Run is active
-	listeners     []*processListener[T]
-	ready         []*processListener[T] // those that process calls itself; only process and its callees use it
-	resyncCheck   time.Duration         // the period of the resync ticker; fixed when Run begins; 0 means no ticker
-	waiters       []*waiter
-	heardAt       time.Time // when the newest state in the cache was received: a change, a version or the first list
+	lw       api.ListerWatcher[T]
+	o        Options[T]
+	pipeline shown[T]
+	indexer  *cache.Indexer[T]
 }
 
 // New returns an informer of the objects that lw lists. It sends no request before Run.
 func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	if o.Hold != nil {
-		i := &Informer[T]{lw: lw, o: o}
-		o.Hold.HoldObjects(i)
-		return i
+		return newInformer(lw, o, o.Hold.Hold(lw, o).pipeline)
 	}
-	i := newInformer(lw, o)
-	ro := o.reflector()
-	if o.OnBatch == nil && o.Mutations == nil { // these may block, and must not block the reflector
-		ro.OnWait = func(more bool) { i.fifo.Flush(i.process, more) }
-	}
-	r := reflector.New(lw, i.fifo, ro)
-	i.relist = r.Relist
-	i.setFeed(r)
-	return i
+	return newInformer(lw, o, newPipeline(o, streamOf(lw)))
 }
 
-func newInformer[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
-	i := &Informer[T]{
-		lw: lw, o: o, fifo: deltafifo.New[T](),
-		indexer: cache.New[T](),
-		synced:  make(chan struct{}),
-		stopped: make(chan struct{}),
+// Compose returns an informer whose queue is filled by a feed. feed gets the new queue, and the options of a reflector
+// that follow from o. The informer asks lw only for what it is, and never lists or watches it. Compose panics if
+// Options.Hold is set.
+func Compose[T api.Object](
+	lw api.ListerWatcher[T], o Options[T], feed func(*deltafifo.DeltaFIFO[T], reflector.Options[T]) Feed,
+) *Informer[T] {
+	if o.Hold != nil {
+		panic("informer: Compose cannot use Options.Hold; leave it nil")
 	}
-	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
-	if o.Mutations != nil {
-		i.mutations = o.Mutations.newDetector()
-	}
-	return i
+	return newInformer(lw, o, newPipeline(o, func(p *pipeline[T]) Feed { return feed(p.fifo, o.reflector()) }))
 }
 
-func (i *Informer[T]) setFeed(f Feed) {
-	i.feed = f
-	i.log = f.Logger()
+func newInformer[T api.Object](lw api.ListerWatcher[T], o Options[T], p shown[T]) *Informer[T] {
+	return &Informer[T]{lw, o, p, p.cache()}
 }
 
 // UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. After the start of Run it
 // has no effect.
-func (i *Informer[T]) UseLogger(log *zap.Logger) {
-	if i.held != nil {
-		i.held.UseLogger(log)
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.state != runstate.Created {
-		return
-	}
-	i.feed.UseLogger(log)
-	i.log = i.feed.Logger()
-	for _, l := range i.listeners {
-		l.useLogger(i.log)
-	}
-}
-
-func (o Options[T]) reflector() reflector.Options[T] {
-	return reflector.Options[T]{
-		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: o.NoSharedParts,
-		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
-		Gate: o.Gate, Logger: o.Logger, Tuning: o.Tuning,
-	}
-}
+func (i *Informer[T]) UseLogger(log *zap.Logger) { i.pipeline.useLogger(log) }
 
 // Resource returns the resource of the cached objects.
 func (i *Informer[T]) Resource() api.Resource { return i.lw.Collection().Resource }
@@ -206,7 +138,7 @@ func (i *Informer[T]) Cache() cache.Reader[T] { return i.indexer }
 // is in the replays that follow. Run does not know it: a later change of the object replaces it, and a relist does not
 // undo it. Indexer returns nil if Options.Hold is set, because such a cache is only for reading.
 func (i *Informer[T]) Indexer() *cache.Indexer[T] {
-	if i.held != nil {
+	if i.o.Hold != nil {
 		return nil
 	}
 	return i.indexer
@@ -220,20 +152,22 @@ func (i *Informer[T]) ResourceVersion() string { return i.indexer.Snapshot().Res
 
 // Synced returns a channel that is closed when the cache holds the first list. If Run ends before, the channel is never
 // closed. Handlers may not have processed the list at that time; see Registration.Synced.
-func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
+func (i *Informer[T]) Synced() <-chan struct{} { return i.pipeline.ends().synced }
 
 // Stopped returns a channel that is closed when Run is ending: the cache does not change any more, and no handler can
 // join.
-func (i *Informer[T]) Stopped() <-chan struct{} { return i.stopped }
+func (i *Informer[T]) Stopped() <-chan struct{} { return i.pipeline.ends().stopped }
 
 // Undecodable returns the objects whose newest state is not in the cache because it could not be decoded or
 // transformed.
 func (i *Informer[T]) Undecodable() []*api.UndecodableError {
-	if i.held != nil {
-		return i.held.Undecodable()
-	}
-	return i.feed.Undecodable()
+	return i.pipeline.undecodable()
 }
+
+// Run fills the cache, keeps it up to date and calls the handlers until ctx ends. It then waits for the calls in flight
+// and for all its goroutines, drops the pending notifications and returns nil. An error of OnUndecodable also ends Run,
+// and Run returns it. Run can be called once; the next call returns ErrRunning.
+func (i *Informer[T]) Run(ctx context.Context) error { return i.pipeline.run(ctx) }
 
 // AddIndex adds an index to the informer's cache, before or during Run. It corresponds to AddIndexers of client-go. The
 // returned value reads the index, so an index has no name, and its values have a type.
@@ -241,74 +175,10 @@ func AddIndex[T api.Object, V comparable](i *Informer[T], f cache.IndexFunc[T, V
 	return cache.AddIndex(i.indexer, f)
 }
 
-// Run fills the cache, keeps it up to date and calls the handlers until ctx ends. It then waits for the calls in flight
-// and for all its goroutines, drops the pending notifications and returns nil. An error of OnUndecodable also ends Run,
-// and Run returns it. Run can be called once; the next call returns ErrRunning.
-func (i *Informer[T]) Run(ctx context.Context) error {
-	if i.held != nil {
-		return i.held.heldRun(ctx)
+func (o Options[T]) reflector() reflector.Options[T] {
+	return reflector.Options[T]{
+		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: o.NoSharedParts,
+		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
+		Gate: o.Gate, Logger: o.Logger, Tuning: o.Tuning,
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if err := i.begin(ctx); err != nil {
-		return err
-	}
-	var fatal error
-	i.active.Go(func() {
-		fatal = i.feed.Run(ctx)
-		cancel()
-	})
-	if i.resyncCheck > 0 {
-		i.active.Go(func() { i.resyncLoop(ctx, i.resyncCheck) })
-	}
-	if i.o.Check != nil && i.scopes == nil {
-		i.active.Go(func() { i.o.Check.Run(ctx, i.checked()) })
-	}
-	for i.fifo.Pop(ctx, i.process) == nil {
-	}
-	i.fifo.Close()
-	i.end()
-	i.active.Wait()
-	i.watchdog.stop()
-	if i.mutations != nil {
-		i.mutations.check()
-	}
-	if fatal != nil {
-		return fmt.Errorf("informer: %w", fatal)
-	}
-	return nil
-}
-
-// begin starts the goroutines of the handlers that were registered before Run.
-func (i *Informer[T]) begin(ctx context.Context) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.state != runstate.Created {
-		return ErrRunning
-	}
-	i.state = runstate.Running
-	i.startListener = func(l *processListener[T]) {
-		l.resync.start(time.Now())
-		l.start(ctx, i.takeBacklog)
-		i.active.Go(func() {
-			defer i.removeEnded(ctx, l)
-			l.run(ctx)
-		})
-	}
-	i.resyncCheck = resyncPeriod(i.o.ResyncPeriod, 0, false)
-	for _, l := range i.listeners {
-		if p := l.resync.period; p > 0 && (i.resyncCheck == 0 || p < i.resyncCheck) {
-			i.resyncCheck = p
-		}
-		i.startListener(l)
-	}
-	return nil
-}
-
-// end prevents further joins, so that Run can wait for active.
-func (i *Informer[T]) end() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.state, i.startListener = runstate.Ending, nil
-	close(i.stopped)
 }

@@ -203,8 +203,8 @@ func (l *processListener[T]) reportLong(what string, took time.Duration) {
 }
 
 // takeBacklog empties the backlog of l and returns its groups.
-func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
-	taken, snapshot := i.takeWithSnapshot(l)
+func (p *pipeline[T]) takeBacklog(l *processListener[T]) []*group[T] {
+	taken, snapshot := p.takeWithSnapshot(l)
 	at := time.Now()
 	groups := taken.groups(snapshot, at)
 	n := 0
@@ -222,11 +222,11 @@ func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
 // takeWithSnapshot replaces the backlog of l by an empty one. For a coalescing listener it also returns the snapshot
 // that completes the backlog, so no batch may be applied in between. Only this happens under the informer's lock, so
 // the lock is held for the same time whatever the size of the backlog is.
-func (i *Informer[T]) takeWithSnapshot(l *processListener[T]) (backlog[T], *cache.Snapshot[T]) {
+func (p *pipeline[T]) takeWithSnapshot(l *processListener[T]) (backlog[T], *cache.Snapshot[T]) {
 	if !l.coalesce {
 		return l.swap(), nil
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return l.swap(), i.indexer.Snapshot()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return l.swap(), p.indexer.Snapshot()
 }

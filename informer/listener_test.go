@@ -38,7 +38,7 @@ func TestCrashOnPanic(t *testing.T) {
 		i := New(unknown{}, Options[*thing]{CrashOnPanic: crash})
 		_, err := i.Subscribe(func(api.Change[*thing]) { panic("a bug") }, HandlerOptions{})
 		require.NoError(t, err)
-		call := func() { i.listeners[0].call(added(&thing{name: "a"})) }
+		call := func() { pipelineOf(i).handlers.all[0].call(added(&thing{name: "a"})) }
 		if crash {
 			require.PanicsWithValue(t, "a bug", call)
 		} else {

@@ -112,3 +112,6 @@ type unlisted struct{ api.ListerWatcher[*thing] }
 func (*unlisted) Collection() api.Collection {
 	return api.Collection{Resource: api.Resource{Version: "v1", Plural: "things"}}
 }
+
+// pipelineOf returns the pipeline of an informer without Options.Hold.
+func pipelineOf[T api.Object](i *Informer[T]) *pipeline[T] { return i.pipeline.(*pipeline[T]) }

@@ -59,13 +59,13 @@ func (d *detector) check() {
 
 // observeMutations is called with every batch before other code can see its objects. It runs without a lock, because it
 // calls T's DeepCopy.
-func (i *Informer[T]) observeMutations(batch deltafifo.Batch[T]) {
-	if i.mutations == nil {
+func (p *pipeline[T]) observeMutations(batch deltafifo.Batch[T]) {
+	if p.mutations == nil {
 		return
 	}
 	for _, object := range batch.Objects {
 		for _, change := range object.Changes {
-			i.mutations.observe(change.Object)
+			p.mutations.observe(change.Object)
 		}
 	}
 }

@@ -21,8 +21,8 @@ type applied[T any] struct {
 }
 
 // changeTime returns the time for the observers of changes. Without an observer it returns zero and reads no clock.
-func (i *Informer[T]) changeTime() time.Time {
-	if i.changes.Empty() {
+func (p *pipeline[T]) changeTime() time.Time {
+	if p.observers.changes.Empty() {
 		return time.Time{}
 	}
 	return time.Now()
@@ -30,8 +30,8 @@ func (i *Informer[T]) changeTime() time.Time {
 
 // tellChanges tells the observers of a batch. One that came while the batch was applied gets the batch too, because the
 // cache did not have it when the observer was added.
-func (i *Informer[T]) tellChanges(batch deltafifo.Batch[T], popped, stored time.Time) {
-	if i.changes.Empty() {
+func (p *pipeline[T]) tellChanges(batch deltafifo.Batch[T], popped, stored time.Time) {
+	if p.observers.changes.Empty() {
 		return
 	}
 	if stored.IsZero() {
@@ -40,7 +40,7 @@ func (i *Informer[T]) tellChanges(batch deltafifo.Batch[T], popped, stored time.
 	if popped.IsZero() {
 		popped = stored
 	}
-	i.changes.Tell(applied[T]{batch, popped, stored})
+	p.observers.changes.Tell(applied[T]{batch, popped, stored})
 }
 
 // ObserveChanges calls f with every later change of the objects for whose keys wanted returns true, when the change is
@@ -48,16 +48,21 @@ func (i *Informer[T]) tellChanges(batch deltafifo.Batch[T], popped, stored time.
 // and must not be changed. The returned function ends the calls. It is for programs that show objects of any type; a
 // handler gets the same changes with their type, and a replay.
 func (i *Informer[T]) ObserveChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func()) {
-	if i.held != nil {
-		return i.held.heldObserveChanges(wanted, f)
-	}
-	return i.observeChanges(wanted, widen, f)
+	return i.pipeline.observeChanges(wanted, f)
 }
 
-func (i *Informer[T]) observeChanges(
+func (p *pipeline[T]) observeChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func()) {
+	return p.addObserver(wanted, widen, f)
+}
+
+func (v view[T, H]) observeChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func()) {
+	return v.addObserver(wanted, func(c api.Change[H]) api.Change[api.Object] { return widen(showChange(c, v.form.Share)) }, f)
+}
+
+func (p *pipeline[T]) addObserver(
 	wanted func(api.Key) bool, show func(api.Change[T]) api.Change[api.Object], f func(ObservedChange),
 ) (stop func()) {
-	return i.changes.Add(func(b applied[T]) {
+	return p.observers.changes.Add(func(b applied[T]) {
 		for _, object := range b.Objects {
 			if !wanted(object.Key) {
 				continue
@@ -67,11 +72,6 @@ func (i *Informer[T]) observeChanges(
 			}
 		}
 	})
-}
-
-func (v view[T, H]) heldObserveChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func()) {
-	show := func(c api.Change[H]) api.Change[api.Object] { return widen(showChange(c, v.form.Share)) }
-	return v.observeChanges(wanted, show, f)
 }
 
 // widen returns a change without the type of its object.
@@ -109,18 +109,11 @@ type delivered[T any] struct {
 // before and after the call. Resyncs do not count. Both functions run on the goroutine of the handler, whose next call
 // waits for them, so they may run concurrently. The returned function ends the calls.
 func (i *Informer[T]) ObserveDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func()) {
-	if i.held != nil {
-		return i.held.heldObserveDeliveries(wanted, f)
-	}
-	return i.observeDeliveries(wanted, f)
+	return i.pipeline.observeDeliveries(wanted, f)
 }
 
-func (v view[T, H]) heldObserveDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func()) {
-	return v.observeDeliveries(wanted, f)
-}
-
-func (i *Informer[T]) observeDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func()) {
-	return i.deliveries.Add(func(d delivered[T]) {
+func (p *pipeline[T]) observeDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func()) {
+	return p.observers.deliveries.Add(func(d delivered[T]) {
 		key := api.KeyOf(d.change.Object)
 		switch {
 		case d.change.Resync || !wanted(key):

@@ -68,7 +68,7 @@ type Registration interface {
 
 // registration is the Registration of one handler with one informer.
 type registration[T api.Object] struct {
-	informer *Informer[T]
+	pipeline *pipeline[T]
 	listener *processListener[T]
 }
 
@@ -77,7 +77,7 @@ var _ Registration = registration[api.Object]{}
 func (r registration[T]) Name() string            { return r.listener.name }
 func (r registration[T]) Synced() <-chan struct{} { return r.listener.synced }
 func (r registration[T]) Done() <-chan struct{}   { return r.listener.done }
-func (r registration[T]) Remove()                 { r.informer.removeListener(r.listener) }
+func (r registration[T]) Remove()                 { r.pipeline.removeListener(r.listener) }
 func (r registration[T]) Pending() int            { return r.listener.pending() }
 func (r registration[T]) Panics() int64           { return r.listener.panics.Load() }
 func (r registration[T]) StuckSince() time.Time   { return r.listener.current.stuckSince() }
@@ -104,71 +104,76 @@ func (i *Informer[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Regist
 	if o.Name == "" {
 		o.Name = handlerName(f)
 	}
-	if i.held != nil {
-		return i.held.heldSubscribe(f, o)
-	}
-	desired := o.ResyncPeriod
-	if desired == 0 {
-		desired = i.o.ResyncPeriod
-	}
-	l := newProcessListener(o, f, i.watchdog, i.log)
-	l.crash, l.deliveries = i.o.CrashOnPanic, &i.deliveries
-	if err := i.addListener(l, desired); err != nil {
+	r, err := i.pipeline.subscribe(f, o)
+	if err != nil {
 		return nil, fmt.Errorf("add handler %s of %s: %w", o.Name, i.Resource(), err)
 	}
-	return registration[T]{i, l}, nil
+	return r, nil
+}
+
+func (p *pipeline[T]) subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error) {
+	desired := o.ResyncPeriod
+	if desired == 0 {
+		desired = p.o.ResyncPeriod
+	}
+	l := newProcessListener(o, f, p.watchdog, p.log)
+	l.crash, l.deliveries = p.o.CrashOnPanic, &p.observers.deliveries
+	if err := p.addListener(l, desired); err != nil {
+		return nil, err
+	}
+	return registration[T]{p, l}, nil
 }
 
 // addListener registers a listener, which receives every later batch.
-func (i *Informer[T]) addListener(l *processListener[T], desiredResync time.Duration) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.state == runstate.Ending {
+func (p *pipeline[T]) addListener(l *processListener[T], desiredResync time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == runstate.Ending {
 		return ErrStopped
 	}
-	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.state == runstate.Running)
-	i.listeners = append(i.listeners, l)
-	if synced := runstate.IsClosed(i.synced); synced || i.scopes != nil {
-		l.push(&group[T]{replay: i.indexer.Snapshot(), at: time.Now(), completes: synced})
+	l.resync.period = resyncPeriod(desiredResync, p.handlers.resyncCheck, p.state == runstate.Running)
+	p.handlers.all = append(p.handlers.all, l)
+	if !p.heardAt.IsZero() {
+		l.push(&group[T]{replay: p.indexer.Snapshot(), at: time.Now(), completes: runstate.IsClosed(p.events.synced)})
 		l.wakeUp()
 	}
-	if i.state == runstate.Running {
-		i.startListener(l)
+	if p.state == runstate.Running {
+		p.handlers.start(l)
 	}
 	return nil
 }
 
 // calls returns the calls of all listeners, for the watchdog.
-func (i *Informer[T]) calls() []*currentCall {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	calls := make([]*currentCall, 0, len(i.listeners))
-	for _, l := range i.listeners {
+func (p *pipeline[T]) calls() []*currentCall {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	calls := make([]*currentCall, 0, len(p.handlers.all))
+	for _, l := range p.handlers.all {
 		calls = append(calls, &l.current)
 	}
 	return calls
 }
 
 // removeListener removes a listener and closes its done channel if it never ran.
-func (i *Informer[T]) removeListener(l *processListener[T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	at := slices.Index(i.listeners, l)
+func (p *pipeline[T]) removeListener(l *processListener[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := slices.Index(p.handlers.all, l)
 	if at < 0 {
 		return
 	}
-	i.listeners = slices.Delete(i.listeners, at, at+1)
+	p.handlers.all = slices.Delete(p.handlers.all, at, at+1)
 	l.remove()
-	if i.state == runstate.Created {
+	if p.state == runstate.Created {
 		close(l.done)
 	}
 }
 
 // removeEnded removes a listener whose handler has ended its goroutine, as t.FailNow does in a test: its backlog would
 // grow without a reader. It does nothing if ctx has ended, because no batch follows.
-func (i *Informer[T]) removeEnded(ctx context.Context, l *processListener[T]) {
+func (p *pipeline[T]) removeEnded(ctx context.Context, l *processListener[T]) {
 	if ctx.Err() == nil {
-		i.removeListener(l)
+		p.removeListener(l)
 	}
 }
 

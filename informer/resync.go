@@ -41,7 +41,7 @@ func resyncPeriod(desired, check time.Duration, running bool) time.Duration {
 }
 
 // resyncLoop puts a resync into the queue when a handler is due. It checks once in every period.
-func (i *Informer[T]) resyncLoop(ctx context.Context, period time.Duration) {
+func (p *pipeline[T]) resyncLoop(ctx context.Context, period time.Duration) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
@@ -49,17 +49,17 @@ func (i *Informer[T]) resyncLoop(ctx context.Context, period time.Duration) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			if i.anyDue(now) {
-				i.fifo.Resync()
+			if p.anyDue(now) {
+				p.fifo.Resync()
 			}
 		}
 	}
 }
 
-func (i *Informer[T]) anyDue(now time.Time) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, l := range i.listeners {
+func (p *pipeline[T]) anyDue(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.handlers.all {
 		if l.resync.due(now) {
 			return true
 		}

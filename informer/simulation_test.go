@@ -443,9 +443,10 @@ func (s *simulation) join() {
 
 // observe counts the coalescing rules that the listener of a registration applies.
 func (s *simulation) observe(r Registration) {
-	s.informer.mu.Lock()
-	defer s.informer.mu.Unlock()
-	l := s.informer.listeners[len(s.informer.listeners)-1]
+	p := pipelineOf(s.informer)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.handlers.all[len(p.handlers.all)-1]
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	require.Equal(s.t, r.Name(), l.name)

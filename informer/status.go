@@ -36,8 +36,8 @@ type Status struct {
 	Check    CheckStatus
 	Handlers []HandlerStatus
 	// Shard says who drops the objects of other shards. It is zero if the informer reads a whole collection.
-	Shard api.ShardStatus
-	// Scopes are the scopes of an informer that Compose made, ordered by name. Reflector then describes all of them:
+	Shard ShardStatus
+	// Scopes are the scopes of an informer of package scopes, ordered by name. Reflector then describes all of them:
 	// the error of one that fails, the phase of one that is late, and the sums of their counters.
 	Scopes []ScopeStatus
 	// LateScopes says which scopes have no first list or fail, and why. It is empty if all are well.
@@ -57,56 +57,42 @@ type HandlerStatus struct {
 
 // Status returns the state of the informer. It may be called on any goroutine, before, during and after Run.
 func (i *Informer[T]) Status() Status {
-	if i.held != nil {
-		s := i.held.heldStatus().(Status)
-		s.Shard = i.shard() // the source of packed objects may not say it
-		return s
+	s := i.pipeline.status()
+	s.Resource = i.Resource()
+	if shard, ok := api.As[Sharded[T]](i.lw); ok {
+		s.Shard = shard.Shard()
 	}
-	snapshot := i.indexer.Snapshot()
+	return s
+}
+
+func (p *pipeline[T]) status() Status {
+	snapshot := p.indexer.Snapshot()
 	s := Status{
-		Name:            i.feed.Name(),
-		Resource:        i.Resource(),
-		Reflector:       i.feed.Status(),
-		Synced:          runstate.IsClosed(i.synced),
+		Synced:          runstate.IsClosed(p.events.synced),
 		Objects:         snapshot.Len(),
 		ResourceVersion: snapshot.ResourceVersion(),
-		Depth:           i.fifo.Len(),
-		Undecodable:     len(i.feed.Undecodable()),
-		Shard:           i.shard(),
+		Depth:           p.fifo.Len(),
+		Undecodable:     len(p.feed.Undecodable()),
 	}
-	if check := i.checkStatus.Load(); check != nil {
-		s.Check = *check
+	p.describe(&s)
+	p.feed.Describe(&s)
+	return s
+}
+
+// describe sets what the lock guards.
+func (p *pipeline[T]) describe(s *Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Running = p.state == runstate.Running
+	if s.Synced {
+		s.HeardAt = p.heardAt
 	}
-	if i.scopes != nil {
-		s.Scopes, s.LateScopes = i.scopes()
-		s.Check = i.scopeChecks()
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	s.Running = i.state == runstate.Running
-	if s.Synced && i.scopes != nil {
-		s.HeardAt = s.Reflector.CaughtUpAt
-	} else if s.Synced {
-		s.HeardAt = i.heardAt
-		if s.Reflector.ResourceVersion == s.ResourceVersion { // the cache shows everything that was received
-			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heardAt)
-		}
-	}
-	for _, l := range i.listeners {
+	for _, l := range p.handlers.all {
 		s.Handlers = append(s.Handlers, HandlerStatus{
 			Name: l.name, Synced: runstate.IsClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
 			StuckSince: l.current.stuckSince(),
 		})
 	}
-	return s
-}
-
-// shard returns who drops the objects of other shards.
-func (i *Informer[T]) shard() (s api.ShardStatus) {
-	if shard, ok := api.As[api.Sharded[T]](i.lw); ok {
-		s = shard.Shard()
-	}
-	return s
 }
 
 // String returns one line that explains why an informer is not synced, or how it is doing.

@@ -9,11 +9,10 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// waiter is one call of WaitFor or WaitForIn.
+// waiter is one call of waitUntil.
 type waiter struct {
-	version   string
-	namespace *string       // that must have reached the version; nil for all
-	reached   chan struct{} // closed when the cache has reached the version
+	reached func() bool
+	done    chan struct{} // closed when reached has returned true
 }
 
 // WaitFor blocks until the cache has reached a version, by changes or by bookmarks. With the version that a write
@@ -21,81 +20,72 @@ type waiter struct {
 // returns the error of ctx, or ErrStopped if the informer ends first. A version that is not a decimal number must be
 // reached exactly, because it cannot be compared.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
-	if i.held != nil {
-		return i.held.WaitFor(ctx, version)
-	}
-	return i.waitIn(ctx, nil, version)
+	return i.pipeline.waitFor(ctx, version)
 }
 
-// WaitForIn is WaitFor for the objects of one namespace. It differs only if the informer reads from scopes: it waits
-// for the scopes that can have objects of the namespace, and WaitFor waits for all scopes. While there is no such
-// scope, it waits. The namespace of cluster-scoped objects is empty.
-func (i *Informer[T]) WaitForIn(ctx context.Context, namespace, version string) error {
-	if i.scopes == nil {
-		return i.WaitFor(ctx, version)
-	}
-	return i.waitIn(ctx, &namespace, version)
+func (p *pipeline[T]) waitFor(ctx context.Context, version string) error {
+	return p.waitUntil(ctx, func() bool {
+		return runstate.IsClosed(p.events.synced) && hasReached(p.indexer.ResourceVersion(), version)
+	})
 }
 
-func (i *Informer[T]) waitIn(ctx context.Context, namespace *string, version string) error {
-	w := i.addWaiter(namespace, version)
+// WaitUntil blocks until a snapshot of the cache satisfies a condition. The condition is called with each snapshot, even
+// if only its version or its note is new, and the next change waits for it. So it must return at once and must not
+// call the informer. WaitUntil returns the error of ctx, or ErrStopped if the informer ends first.
+func (i *Informer[T]) WaitUntil(ctx context.Context, condition func(*cache.Snapshot[T]) bool) error {
+	return i.pipeline.waitUntil(ctx, func() bool { return condition(i.Snapshot()) })
+}
+
+func (p *pipeline[T]) waitUntil(ctx context.Context, reached func() bool) error {
+	w := p.addWaiter(reached)
 	if w == nil {
 		return nil
 	}
-	defer i.removeWaiter(w)
-	return i.await(ctx, w)
+	defer p.removeWaiter(w)
+	return p.await(ctx, w)
 }
 
-func (i *Informer[T]) await(ctx context.Context, w *waiter) (err error) {
+func (p *pipeline[T]) await(ctx context.Context, w *waiter) (err error) {
 	select {
-	case <-w.reached:
+	case <-w.done:
 	case <-ctx.Done():
 		err = ctx.Err()
-	case <-i.stopped:
+	case <-p.events.stopped:
 		err = ErrStopped
 	}
-	if runstate.IsClosed(w.reached) { // also if the other event happened at the same time
+	if runstate.IsClosed(w.done) { // even if the other event happened at the same time
 		return nil
 	}
 	return err
 }
 
-// addWaiter returns nil if the cache has already reached the version.
-func (i *Informer[T]) addWaiter(namespace *string, version string) *waiter {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	w := &waiter{version: version, namespace: namespace, reached: make(chan struct{})}
-	if i.satisfies(i.indexer.Snapshot(), w, runstate.IsClosed(i.synced)) {
+// addWaiter returns nil if the condition is true already.
+func (p *pipeline[T]) addWaiter(reached func() bool) *waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if reached() {
 		return nil
 	}
-	i.waiters = append(i.waiters, w)
+	w := &waiter{reached, make(chan struct{})}
+	p.waiters = append(p.waiters, w)
 	return w
 }
 
-func (i *Informer[T]) removeWaiter(w *waiter) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.waiters = slices.DeleteFunc(i.waiters, func(other *waiter) bool { return other == w })
+func (p *pipeline[T]) removeWaiter(w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiters = slices.DeleteFunc(p.waiters, func(other *waiter) bool { return other == w })
 }
 
-// wakeWaiters is called under the lock with the newest state of the cache.
-func (i *Informer[T]) wakeWaiters(now *cache.Snapshot[T]) {
-	synced := i.scopes == nil || runstate.IsClosed(i.synced) // without scopes, a batch comes after a list
-	i.waiters = slices.DeleteFunc(i.waiters, func(w *waiter) bool {
-		if !i.satisfies(now, w, synced) {
+// wakeWaiters is called under the lock after each batch.
+func (p *pipeline[T]) wakeWaiters() {
+	p.waiters = slices.DeleteFunc(p.waiters, func(w *waiter) bool {
+		if !w.reached() {
 			return false
 		}
-		close(w.reached)
+		close(w.done)
 		return true
 	})
-}
-
-func (i *Informer[T]) satisfies(now *cache.Snapshot[T], w *waiter, synced bool) bool {
-	if w.namespace != nil {
-		scopes := now.Scopes()
-		return scopes != nil && scopes.Listed(*w.namespace) && hasReached(scopes.Version(*w.namespace), w.version)
-	}
-	return synced && hasReached(now.ResourceVersion(), w.version)
 }
 
 func hasReached(version, wanted string) bool {

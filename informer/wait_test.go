@@ -12,13 +12,13 @@ import (
 
 // TestWaitPrefersAReachedVersion lets everything that ends a wait happen at once.
 func TestWaitPrefersAReachedVersion(t *testing.T) {
-	i := New(&unlisted{}, Options[*thing]{})
+	i := pipelineOf(New(&unlisted{}, Options[*thing]{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	close(i.stopped)
-	w := &waiter{reached: make(chan struct{})}
+	close(i.events.stopped)
+	w := &waiter{done: make(chan struct{})}
 	require.Error(t, i.await(ctx, w))
-	close(w.reached)
+	close(w.done)
 	for range 100 {
 		require.NoError(t, i.await(ctx, w))
 	}
@@ -34,19 +34,19 @@ func TestCancelledWaitIsRemoved(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, i.WaitFor(ctx, "5"), context.Canceled)
-		require.Len(t, i.waiters, 1)
-		i.handleDeltas(batchOf(changesOf{added(one(1))})) // leads to version 9
+		require.Len(t, pipelineOf(i).waiters, 1)
+		pipelineOf(i).handleDeltas(batchWith(batchOf(changesOf{added(one(1))})).first()) // leads to version 9
 		require.NoError(t, <-waited)
 	})
 }
 
 // TestBatchesBeforeAWaiterLeaves handles a second batch before a waiter has noticed the first one.
 func TestBatchesBeforeAWaiterLeaves(t *testing.T) {
-	i := New(&unlisted{}, Options[*thing]{})
-	w := &waiter{version: "9", reached: make(chan struct{})}
-	i.waiters = []*waiter{w}
+	p := pipelineOf(New(&unlisted{}, Options[*thing]{}))
+	w := &waiter{func() bool { return p.indexer.ResourceVersion() == "9" }, make(chan struct{})}
+	p.waiters = []*waiter{w}
 	for range 2 {
-		i.handleDeltas(batchOf(changesOf{updated(one(1), one(1))}))
+		p.handleDeltas(batchOf(changesOf{updated(one(1), one(1))}))
 	}
-	require.True(t, runstate.IsClosed(w.reached))
+	require.True(t, runstate.IsClosed(w.done))
 }

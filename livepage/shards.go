@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -34,7 +33,7 @@ type shardState struct {
 // mostScopes is the number of scopes of an informer that the page shows.
 const mostScopes = 20
 
-// droppedState says who drops the objects of other shards; see api.ShardStatus.
+// droppedState says who drops the objects of other shards; see informer.ShardStatus.
 type droppedState struct {
 	By      string `json:"by"`
 	Dropped uint64 `json:"dropped"`
@@ -65,7 +64,7 @@ func shardStateOf(m shown[sharded], n int, debug bool) shardState {
 	return s
 }
 
-func dropped(s api.ShardStatus, debug bool) droppedState {
+func dropped(s informer.ShardStatus, debug bool) droppedState {
 	out := droppedState{By: s.By, Dropped: s.Dropped}
 	if s.Reason != nil && debug {
 		out.Reason = s.Reason.Error()

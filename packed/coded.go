@@ -40,18 +40,18 @@ type coded[T api.Object] struct {
 	fresh int // see encoder
 }
 
-// HoldObjects implements informer.Holding.
-func (c *coded[T]) HoldObjects(i *informer.Informer[T]) {
+// Hold implements informer.Holding.
+func (c *coded[T]) Hold(lw api.ListerWatcher[T], o informer.Options[T]) informer.Held[T] {
 	e := &encoder{train: c.train, limit: c.fresh}
 	added := e.add
-	if i.Options().Transform != nil {
+	if o.Transform != nil {
 		added = nil // the object is decoded once more, so it is encoded after that
 	}
-	source, k := sourceOf(i.ListerWatcher(), added)
+	source, k := sourceOf(lw, added)
 	if added != nil {
 		source = &encodingSource{api.Wrapper[*codec.Packed]{ListerWatcher: source}, e}
 	}
-	informer.View(i, formOf(source, k, e.add))
+	return informer.HoldAs(o, formOf(source, k, e.add))
 }
 
 const (

@@ -12,10 +12,10 @@ func Bytes[T api.Object]() informer.Holding[T] { return plain[T]{} }
 
 type plain[T api.Object] struct{}
 
-// HoldObjects implements informer.Holding.
-func (plain[T]) HoldObjects(i *informer.Informer[T]) {
-	source, k := sourceOf(i.ListerWatcher(), nil)
-	informer.View(i, formOf(source, k, nil))
+// Hold implements informer.Holding.
+func (plain[T]) Hold(lw api.ListerWatcher[T], o informer.Options[T]) informer.Held[T] {
+	source, k := sourceOf(lw, nil)
+	return informer.HoldAs(o, formOf(source, k, nil))
 }
 
 // formOf returns the form of objects that k packs and unpacks. keep may be nil; see codec.Packer.Codec.

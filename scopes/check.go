@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -29,23 +30,10 @@ func (s *Set[T]) checked(m *member[T]) informer.Checked {
 
 // waitFor blocks until a scope has reached a version.
 func (s *Set[T]) waitFor(ctx context.Context, m *member[T], version string) error {
-	batches := make(chan struct{}, 1)
-	defer s.observe(func() {
-		select {
-		case batches <- struct{}{}:
-		default:
-		}
-	})()
-	for {
-		if order, ok := api.CompareVersions(m.store.Version(), version); ok && order >= 0 {
-			return nil
-		}
-		select {
-		case <-batches:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return s.WaitUntil(ctx, func(*cache.Snapshot[T]) bool {
+		order, ok := api.CompareVersions(m.store.Version(), version)
+		return ok && order >= 0
+	})
 }
 
 // checkStatus sums up the checks of all scopes, also of those that were removed.

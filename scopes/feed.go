@@ -85,8 +85,16 @@ func (s *Set[T]) awaitFollowed(ctx context.Context, followed []informer.Registra
 	s.queue.Complete()
 }
 
-// Name describes the collection.
-func (f feed[T]) Name() string { return f.set.resource.String() + " in scopes" }
+// Describe implements informer.Feed.
+func (f feed[T]) Describe(s *informer.Status) {
+	s.Name = f.set.resource.String() + " in scopes"
+	s.Reflector = f.status()
+	s.Scopes, s.LateScopes = f.set.status()
+	s.Check = f.set.checkStatus()
+	if s.Synced {
+		s.HeardAt = s.Reflector.CaughtUpAt
+	}
+}
 
 // UseLogger sets the logger of all scopes if Options.Logger is nil.
 func (f feed[T]) UseLogger(log *zap.Logger) {
@@ -129,8 +137,8 @@ func (f feed[T]) Undecodable() (all []*api.UndecodableError) {
 	return all
 }
 
-// Status describes all reflectors as one: the phase and the error of the first that is late, and the sums of counters.
-func (f feed[T]) Status() reflector.Status {
+// status describes all reflectors as one: the phase and the error of the first that is late, and the sums of counters.
+func (f feed[T]) status() reflector.Status {
 	all := reflector.Status{Phase: reflector.Watching}
 	if !f.set.running() {
 		all.Phase = reflector.Idle

@@ -8,17 +8,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scopes/internal/merge"
 )
 
 // member is a scope of a Set, with its reflector.
 type member[T api.Object] struct {
 	scope     Scope[T]
-	named     bool           // by the user
-	sharded   api.Sharded[T] // nil unless the source is of a shard
-	store     *deltafifo.Scope[T]
+	named     bool                // by the user
+	sharded   informer.Sharded[T] // nil unless the source is of a shard
+	store     *merge.Stream[T]
 	reflector *reflector.Reflector[T]
 	gone      chan struct{}                        // closed when the cache does not have the objects any more
 	check     atomic.Pointer[informer.CheckStatus] // nil before the check has reported
@@ -34,7 +34,7 @@ func (s *Set[T]) newMember(scope Scope[T], named bool) *member[T] {
 	m := &member[T]{
 		scope: scope, store: s.queue.Add(scope.Source.Collection().Namespace, scope.Selector), gone: make(chan struct{}),
 	}
-	m.sharded, _ = api.As[api.Sharded[T]](scope.Source)
+	m.sharded, _ = api.As[informer.Sharded[T]](scope.Source)
 	o := s.each
 	o.Selector, o.NotOlderThan = scope.Selector, s.queue.Newest()
 	o.Gate = s.lists
@@ -53,7 +53,7 @@ func (m *member[T]) logger(log *zap.Logger) *zap.Logger {
 }
 
 // shard returns who drops the objects of other shards.
-func (m *member[T]) shard() (s api.ShardStatus) {
+func (m *member[T]) shard() (s informer.ShardStatus) {
 	if m.sharded != nil {
 		s = m.sharded.Shard()
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scopes/internal/merge"
 )
 
 // ErrNameTaken matches the error of Add for a name that another scope of the set has.
@@ -55,20 +55,19 @@ type Set[T api.Object] struct {
 	*informer.Informer[T]
 
 	resource api.Resource
-	queue    *deltafifo.Scopes[T]
+	queue    *merge.Merger[T]
 	each     reflector.Options[T] // of each scope
 	lists    reflector.Gate
 	check    informer.Check // nil means no checks
 	checks   reflector.Gate // for the requests of checks
 	active   sync.WaitGroup // the goroutines of Run
-	batches  hooks.Set[struct{}]
 
 	mu        sync.Mutex  // guards the fields below
 	log       *zap.Logger // nil before UseLogger, if Options.Logger is nil
 	ownLogger bool
 	members   map[string]*member[T]
 	counters  reflector.Counters // of removed scopes, at their removal
-	dropped   uint64             // as counters, for api.ShardStatus
+	dropped   uint64             // as counters, for informer.ShardStatus
 	// pastChecks are the checks of removed scopes.
 	pastChecks informer.CheckStatus
 	state      runstate.State
@@ -99,20 +98,40 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	}
 	onBatch := o.OnBatch
 	o.OnBatch = func(b deltafifo.Batch[T], now *cache.Snapshot[T]) {
+		b.Note.(*merge.State).Applied()
 		if onBatch != nil {
 			onBatch(b, now)
 		}
-		s.batches.Tell(struct{}{})
 	}
 	s.Informer = informer.Compose(collection[T]{s}, o.Options,
-		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Parts {
-			s.queue, s.each = deltafifo.NewScopes(q), each
-			return informer.Parts{Feed: feed[T]{s}, Scopes: s.status, Check: s.checkStatus, Selectors: s.queue.Selectors, Observe: s.observe}
+		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Feed {
+			s.queue, s.each = merge.New(q), each
+			return feed[T]{s}
 		})
 	return s
 }
 
-func (s *Set[T]) observe(f func()) (stop func()) { return s.batches.Add(func(struct{}) { f() }) }
+// VersionIn returns the version that the objects of a namespace have reached in a snapshot of a Set: the oldest version
+// of the scopes that can have such objects. It is empty if there is no such scope, if one of them has not listed yet, or
+// if their versions have no order. The namespace of cluster-scoped objects is empty.
+func VersionIn[T api.Object](s *cache.Snapshot[T], namespace string) string {
+	if state, ok := s.Note().(*merge.State); ok {
+		return state.Version(namespace)
+	}
+	return ""
+}
+
+// WaitForIn is WaitFor for the objects of one namespace: it waits for the scopes that can have such objects, and WaitFor
+// waits for all scopes. While there is no such scope, it waits.
+func (s *Set[T]) WaitForIn(ctx context.Context, namespace, version string) error {
+	return s.WaitUntil(ctx, func(now *cache.Snapshot[T]) bool {
+		if state, ok := now.Note().(*merge.State); !ok || !state.Listed(namespace) {
+			return false
+		}
+		order, ordered := api.CompareVersions(VersionIn(now, namespace), version)
+		return version == "0" || ordered && order >= 0
+	})
+}
 
 // Add adds a scope, before Run or while it runs. A scope of a running set begins with a list that is not older than
 // what the set has reached. The error matches ErrNameTaken, or informer.ErrStopped if Run is ending. The source must be
@@ -225,8 +244,14 @@ func (c collection[T]) Selects(object T) bool {
 	return false
 }
 
+// SelectorsIn returns the selector of each present scope that can have objects of a namespace. The cache may not have
+// these objects yet. Package cachedclient uses it.
+func (c collection[T]) SelectorsIn(namespace string) []api.Selector {
+	return c.set.queue.Selectors(namespace)
+}
+
 // Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope.
-func (c collection[T]) Shard() (all api.ShardStatus) {
+func (c collection[T]) Shard() (all informer.ShardStatus) {
 	_, dropped := c.set.past()
 	for _, m := range c.set.current() {
 		s := m.shard()

@@ -360,8 +360,6 @@ func (s *simulation) join() {
 // illegal returns why a change is illegal for a handler that knows this state of its object, or "".
 func illegal(c api.Change[*widget], known *widget) string {
 	switch {
-	case c.Silent:
-		return "a silent change"
 	case c.Type == api.Added && known != nil:
 		return "an Added of an object that the handler has"
 	case c.Type == api.Added:

@@ -173,7 +173,7 @@ func (s *stack) check(k *testkit.Kit) {
 	collection := api.Collection{Resource: listerwatchertest.Pods, Namespace: "default", Shard: strings.Join(s.shard, " and ")}
 	require.Equal(k, collection, lw.Collection())
 
-	sharded, ok := api.As[api.Sharded[*pod]](lw)
+	sharded, ok := api.As[informer.Sharded[*pod]](lw)
 	require.Equal(k, len(s.shards) > 0, ok)
 	for i := range 32 {
 		uid := types.UID(fmt.Sprint("uid-", i))

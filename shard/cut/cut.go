@@ -13,11 +13,12 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/shard/hashrange"
 )
 
 // ErrGarbled matches the error of a list or a watch if the server says that it obeys the shardSelector, but its answer
-// contradicts that. It is also the reason in api.ShardStatus.
+// contradicts that. It is also the reason in informer.ShardStatus.
 var ErrGarbled = errors.New("cut: the server does not cut as the shardSelector says")
 
 // Options configures a Source. The zero value is useful.
@@ -29,12 +30,12 @@ type Options struct {
 // Source lists and watches a shard of a collection. It is an api.ListerWatcher[T] for one informer, or for one scope.
 type Source[T api.Object] struct {
 	from  api.ListerWatcher[T]
-	outer api.Sharded[T] // from, if it has a shard only; else nil
+	outer informer.Sharded[T] // from, if it has a shard only; else nil
 	*decision
 }
 
 func newSource[T api.Object](from api.ListerWatcher[T], d *decision) *Source[T] {
-	outer, _ := api.As[api.Sharded[T]](from)
+	outer, _ := api.As[informer.Sharded[T]](from)
 	return &Source[T]{from, outer, d}
 }
 
@@ -75,7 +76,7 @@ func (s *Source[T]) Selects(object T) bool {
 }
 
 // Shard returns who cuts, and a counter. It is zero if the ranges have all hashes. Informers show it in their Status.
-func (s *Source[T]) Shard() api.ShardStatus { return s.status() }
+func (s *Source[T]) Shard() informer.ShardStatus { return s.status() }
 
 // Metadata returns a source of the metadata of the same objects, for consistency checks of an informer. It is nil if
 // the source of all objects has no metadata.

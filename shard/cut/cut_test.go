@@ -381,7 +381,7 @@ func TestStatusAndLog(t *testing.T) {
 			return n
 		}
 		require.Zero(t, list())
-		require.Equal(t, api.ShardStatus{By: cut.Undecided}, source.Shard(), "there are no objects")
+		require.Equal(t, informer.ShardStatus{By: cut.Undecided}, source.Shard(), "there are no objects")
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 50)
 		kept := list()
 		require.Equal(t, kept, list())

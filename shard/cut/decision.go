@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/quote"
 	"github.com/leatproject/leat/shard/hashrange"
 )
 
-// These are the values of api.ShardStatus.By.
+// These are the values of informer.ShardStatus.By.
 const (
 	// Undecided means that no answer has shown yet whether the server obeys, because there are no objects. The client
 	// drops objects then.
@@ -51,7 +52,7 @@ type decision struct {
 	asked       atomic.Bool // decide has run
 
 	mu    sync.Mutex // guards the fields below
-	now   api.ShardStatus
+	now   informer.ShardStatus
 	says  bool      // the server sends a shardInfo with lists
 	until time.Time // the server does not get the shardSelector before
 	next  time.Time // a watch that resumes does not ask the server before
@@ -64,7 +65,7 @@ func newDecision(field hashrange.Field, hashes hashrange.Set, r *report) *decisi
 	text := hashes.Selector(field)
 	return &decision{
 		field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: text, report: r,
-		whole: hashes.Equal(hashrange.All()), now: api.ShardStatus{By: Undecided},
+		whole: hashes.Equal(hashrange.All()), now: informer.ShardStatus{By: Undecided},
 	}
 }
 
@@ -149,9 +150,9 @@ func (d *decision) trusts() bool {
 	return d.now.By == Server
 }
 
-func (d *decision) status() api.ShardStatus {
+func (d *decision) status() informer.ShardStatus {
 	if d.whole {
-		return api.ShardStatus{}
+		return informer.ShardStatus{}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,4 +1,4 @@
-package deltafifo_test
+package merge_test
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/internal/runstate"
+	"github.com/leatproject/leat/scopes/internal/merge"
 )
 
 // scopeServer is a server with a history, for a model of scopes. The color of an object decides which selectors match.
@@ -75,7 +76,7 @@ func (s *scopeServer) at(version int) map[api.Key]serverObject {
 
 // modelScope is a scope and how far it has read the history.
 type modelScope struct {
-	*deltafifo.Scope[*thing]
+	*merge.Stream[*thing]
 	namespace string
 	color     int // 0 selects all
 	reached   int
@@ -92,7 +93,7 @@ type scopesModel struct {
 	rand     *rand.Rand
 	server   scopeServer
 	queue    *queue
-	set      *deltafifo.Scopes[*thing]
+	set      *merge.Merger[*thing]
 	scopes   []*modelScope
 	have     map[api.Key]*thing
 	disjoint bool
@@ -109,7 +110,7 @@ func TestScopesModel(t *testing.T) {
 			m := &scopesModel{t: t, rand: rand.New(rand.NewPCG(seed, 3)), have: map[api.Key]*thing{}, disjoint: seed%2 == 0}
 			m.server.objects = map[api.Key]serverObject{}
 			m.queue = deltafifo.New[*thing]()
-			m.set = deltafifo.NewScopes(m.queue)
+			m.set = merge.New(m.queue)
 			m.run()
 			moved += m.updates
 		})
@@ -121,6 +122,7 @@ func TestScopesModel(t *testing.T) {
 }
 
 func (m *scopesModel) run() {
+	m.server.write(api.Key{Namespace: "ns0", Name: "o0"}, 1, false)
 	for range 3 {
 		m.add()
 	}
@@ -187,8 +189,8 @@ func (m *scopesModel) add() {
 			s.namespace = fmt.Sprint("ns", m.rand.IntN(3))
 		}
 	}
-	s.reached, _ = strconv.Atoi(m.set.Newest())
-	s.Scope = m.set.Add(s.namespace, api.Selector{Labels: fmt.Sprint(s.color)})
+	s.reached = max(1, number(m.set.Newest())) // version 0 has no order
+	s.Stream = m.set.Add(s.namespace, api.Selector{Labels: fmt.Sprint(s.color)})
 	m.scopes = append(m.scopes, s)
 }
 
@@ -256,20 +258,19 @@ func (m *scopesModel) pop() {
 }
 
 func (m *scopesModel) apply(b batch) {
-	require.Empty(m.t, b.ResourceVersion)
-	require.False(m.t, b.InitialList)
-	require.NotNil(m.t, b.Scoped)
-	for _, c := range b.Scoped.Applied {
-		close(c)
-	}
-	require.False(m.t, b.Scoped.Complete && m.complete, "Complete is set once")
-	m.complete = m.complete || b.Scoped.Complete
+	state := b.Note.(*merge.State)
+	state.Applied()
+	require.False(m.t, b.InitialList && m.complete, "InitialList is set once")
+	m.complete = m.complete || b.InitialList
 	for _, o := range b.Objects {
 		for _, c := range o.Changes {
 			m.applyChange(o.Key, c)
 		}
 	}
-	m.checkVersions(b.Scoped.Scopes)
+	for _, key := range b.Forgotten {
+		delete(m.have, key)
+	}
+	m.checkVersions(state, b.ResourceVersion)
 }
 
 func (m *scopesModel) applyChange(key api.Key, c change) {
@@ -292,7 +293,16 @@ func (m *scopesModel) applyChange(key api.Key, c change) {
 }
 
 // checkVersions compares the versions of a batch with the scopes. A scope alone shows exactly its version.
-func (m *scopesModel) checkVersions(scopes api.Scopes) {
+func (m *scopesModel) checkVersions(scopes *merge.State, oldest string) {
+	versions := make([]string, 0, len(m.scopes))
+	for _, s := range m.scopes {
+		versions = append(versions, s.Version())
+	}
+	want := ""
+	if len(versions) > 0 && !slices.Contains(versions, "") {
+		want = slices.MinFunc(versions, func(a, b string) int { return number(a) - number(b) })
+	}
+	require.Equal(m.t, want, oldest)
 	for _, s := range m.scopes {
 		version := s.Version()
 		reached, _ := strconv.Atoi(version)
@@ -314,7 +324,9 @@ func (m *scopesModel) checkVersions(scopes api.Scopes) {
 	}
 }
 
-func numberOf(o *thing) int {
-	n, _ := strconv.Atoi(o.version)
+func numberOf(o *thing) int { return number(o.version) }
+
+func number(version string) int {
+	n, _ := strconv.Atoi(version)
 	return n
 }

@@ -1,4 +1,4 @@
-package deltafifo_test
+package merge_test
 
 import (
 	"testing"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/scopes/internal/merge"
 )
 
 // twoScopes returns two scopes of all namespaces that have listed at version 9. The first has the object a.
-func twoScopes(t *testing.T) (first, second *deltafifo.Scope[*thing], pop func() []string) {
+func twoScopes(t *testing.T) (first, second *merge.Stream[*thing], pop func() []string) {
 	q := deltafifo.New[*thing]()
-	set := deltafifo.NewScopes(q)
+	set := merge.New(q)
 	t.Cleanup(set.Stop)
 	first, second = set.Add("", api.Selector{}), set.Add("", api.Selector{})
 	first.Replace([]*thing{at("a", "5")}, "9")

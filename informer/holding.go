@@ -13,9 +13,12 @@ import (
 // Holding decides how an informer holds its objects in memory. Package packed has implementations. A Holding must be
 // comparable: two users share an informer only if their Holdings are equal.
 type Holding[T api.Object] interface {
-	// HoldObjects makes a new informer hold its objects as a Form says: it calls View. New calls HoldObjects.
-	HoldObjects(i *Informer[T])
+	// Hold returns the result of HoldAs for the objects of lw. New calls it.
+	Hold(lw api.ListerWatcher[T], o Options[T]) Held[T]
 }
+
+// Held is what HoldAs returns.
+type Held[T api.Object] struct{ pipeline shown[T] }
 
 // Form says how objects of type T are held as H. All functions must be safe for concurrent use.
 type Form[T, H api.Object] struct {
@@ -32,34 +35,33 @@ type Form[T, H api.Object] struct {
 	Pack func(T) (H, error)
 }
 
-// held is the informer behind an informer of T. It has no type parameter, and its signatures name few types, because a
-// program contains the types in the signatures of its interfaces.
-type held interface {
-	UseLogger(log *zap.Logger)
-	heldRun(ctx context.Context) error // not Run, so that the linker does not keep the Run of all types for it
-	WaitFor(ctx context.Context, version string) error
-	Undecodable() []*api.UndecodableError
-	ObserveBatches(f func(Stored)) (stop func())
-	heldObserveChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func())
-	heldObserveDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func())
-	heldStatus() any // a Status
-	// heldSubscribe is Subscribe. f is a func(api.Change[T]).
-	heldSubscribe(f any, o HandlerOptions) (Registration, error)
+// HoldAs returns a pipeline whose queue and cache have objects of type H, for an informer of T.
+func HoldAs[T, H api.Object](o Options[T], f Form[T, H]) Held[T] {
+	v := view[T, H]{form: f}
+	v.pipeline = newPipeline(f.options(o, func() *cache.Snapshot[T] { return v.objects.Snapshot() }), streamOf(f.Source))
+	v.objects = cache.View(v.pipeline.indexer, f.Unpack, f.Share)
+	return Held[T]{v}
 }
 
-// View makes a new informer show objects that another informer holds in another form. Only the new informer and its
-// cache convert objects: for reads, for handlers, and for functions of the user.
-func View[T, H api.Object](i *Informer[T], f Form[T, H]) {
-	inner := New(f.Source, heldOptions(i, f))
-	i.held = view[T, H]{inner, f}
-	i.indexer = cache.View(inner.indexer, f.Unpack, f.Share)
-	i.synced, i.stopped = inner.synced, inner.stopped
+// shown is a pipeline that shows its objects as T: a pipeline of T, or a view of one.
+type shown[T api.Object] interface {
+	cache() *cache.Indexer[T]
+	ends() events
+	run(ctx context.Context) error
+	status() Status
+	undecodable() []*api.UndecodableError
+	useLogger(log *zap.Logger)
+	waitFor(ctx context.Context, version string) error
+	waitUntil(ctx context.Context, reached func() bool) error
+	subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error)
+	observeBatches(f func(Stored)) (stop func())
+	observeChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func())
+	observeDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func())
 }
 
-// heldOptions returns the options of the informer behind i. It has no mutation detector, because no user code gets the
-// objects in its cache.
-func heldOptions[T, H api.Object](i *Informer[T], f Form[T, H]) Options[H] {
-	o := i.o
+// options returns the options of the pipeline. It has no mutation detector, because no user code gets the objects in its
+// cache.
+func (f Form[T, H]) options(o Options[T], shown func() *cache.Snapshot[T]) Options[H] {
 	held := Options[H]{
 		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: true, // readers own what they get
 		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest, Gate: o.Gate,
@@ -75,7 +77,7 @@ func heldOptions[T, H api.Object](i *Informer[T], f Form[T, H]) Options[H] {
 		}
 	}
 	if o.OnBatch != nil {
-		held.OnBatch = func(b deltafifo.Batch[H], _ *cache.Snapshot[H]) { o.OnBatch(f.batch(b), i.Snapshot()) }
+		held.OnBatch = func(b deltafifo.Batch[H], _ *cache.Snapshot[H]) { o.OnBatch(f.batch(b), shown()) }
 	}
 	return held
 }
@@ -95,23 +97,22 @@ func (f Form[T, H]) batch(b deltafifo.Batch[H]) deltafifo.Batch[T] {
 	return shown
 }
 
-// view is the informer behind an informer of T.
+// view is a pipeline that holds objects of type T as H. Only its cache and its handlers convert objects.
 type view[T, H api.Object] struct {
-	*Informer[H]
-	form Form[T, H]
+	*pipeline[H]
+	form    Form[T, H]
+	objects *cache.Indexer[T]
 }
 
-func (v view[T, H]) heldRun(ctx context.Context) error { return v.Run(ctx) }
+func (v view[T, H]) cache() *cache.Indexer[T] { return v.objects }
 
-func (v view[T, H]) heldStatus() any { return v.Status() }
-
-// heldSubscribe registers a handler whose objects are unpacked when it is called.
-func (v view[T, H]) heldSubscribe(f any, o HandlerOptions) (Registration, error) {
-	handle, show := f.(func(api.Change[T])), v.form.Share
+// subscribe registers a handler whose objects are unpacked when it is called.
+func (v view[T, H]) subscribe(handle func(api.Change[T]), o HandlerOptions) (Registration, error) {
+	show := v.form.Share
 	if o.IdentityOnly {
 		show = v.form.Identities()
 	}
-	return v.Subscribe(func(c api.Change[H]) { handle(showChange(c, show)) }, o)
+	return v.pipeline.subscribe(func(c api.Change[H]) { handle(showChange(c, show)) }, o)
 }
 
 func showChange[T, H api.Object](c api.Change[H], show func(H) T) api.Change[T] {

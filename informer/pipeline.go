@@ -1,0 +1,154 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/hooks"
+	"github.com/leatproject/leat/internal/runstate"
+)
+
+// pipeline is the machine of an informer: a feed fills the queue, Run applies its batches to the cache, and listeners
+// call the handlers.
+type pipeline[T api.Object] struct {
+	o         Options[T]
+	log       *zap.Logger
+	feed      Feed
+	fifo      *deltafifo.DeltaFIFO[T]
+	indexer   *cache.Indexer[T]
+	mutations mutationDetector // nil without Options.Mutations
+	observers observers[T]
+	watchdog  *watchdog
+	events    events
+	active    sync.WaitGroup // the goroutines that run and late handlers have started
+
+	mu       sync.Mutex // orders batches, joins and resyncs; guards the fields below
+	state    runstate.State
+	handlers handlers[T]
+	waiters  []*waiter
+	heardAt  time.Time // when the newest state in the cache was received: a change, a version or the first list
+}
+
+// events are closed once.
+type events struct {
+	synced  chan struct{} // the cache holds the first list
+	stopped chan struct{} // the cache does not change any more
+}
+
+// observers are told what the pipeline does.
+type observers[T api.Object] struct {
+	batches    hooks.Set[Stored]
+	changes    hooks.Set[applied[T]]   // see ObserveChanges
+	deliveries hooks.Set[delivered[T]] // see ObserveDeliveries
+}
+
+// handlers are the listeners of a pipeline.
+type handlers[T api.Object] struct {
+	start       func(*processListener[T]) // starts the goroutine of a listener; nil unless run is active
+	all         []*processListener[T]
+	ready       []*processListener[T] // those that process calls itself; only process and its callees use it
+	resyncCheck time.Duration         // the period of the resync ticker; fixed when run begins; 0 means no ticker
+}
+
+func newPipeline[T api.Object](o Options[T], feed func(*pipeline[T]) Feed) *pipeline[T] {
+	p := &pipeline[T]{
+		o: o, fifo: deltafifo.New[T](), indexer: cache.New[T](),
+		events: events{synced: make(chan struct{}), stopped: make(chan struct{})},
+	}
+	p.watchdog = newWatchdog(o.StuckAfter, p.calls)
+	if o.Mutations != nil {
+		p.mutations = o.Mutations.newDetector()
+	}
+	p.feed = feed(p)
+	p.log = p.feed.Logger()
+	return p
+}
+
+func (p *pipeline[T]) cache() *cache.Indexer[T] { return p.indexer }
+
+func (p *pipeline[T]) ends() events { return p.events }
+
+func (p *pipeline[T]) undecodable() []*api.UndecodableError { return p.feed.Undecodable() }
+
+func (p *pipeline[T]) useLogger(log *zap.Logger) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != runstate.Created {
+		return
+	}
+	p.feed.UseLogger(log)
+	p.log = p.feed.Logger()
+	for _, l := range p.handlers.all {
+		l.useLogger(p.log)
+	}
+}
+
+func (p *pipeline[T]) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := p.begin(ctx); err != nil {
+		return err
+	}
+	var fatal error
+	p.active.Go(func() {
+		fatal = p.feed.Run(ctx)
+		cancel()
+	})
+	if p.handlers.resyncCheck > 0 {
+		p.active.Go(func() { p.resyncLoop(ctx, p.handlers.resyncCheck) })
+	}
+	for p.fifo.Pop(ctx, p.process) == nil {
+	}
+	p.fifo.Close()
+	p.end()
+	p.active.Wait()
+	p.watchdog.stop()
+	if p.mutations != nil {
+		p.mutations.check()
+	}
+	if fatal != nil {
+		return fmt.Errorf("informer: %w", fatal)
+	}
+	return nil
+}
+
+// begin starts the goroutines of the handlers that were registered before Run.
+func (p *pipeline[T]) begin(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != runstate.Created {
+		return ErrRunning
+	}
+	p.state = runstate.Running
+	p.handlers.start = func(l *processListener[T]) {
+		l.resync.start(time.Now())
+		l.start(ctx, p.takeBacklog)
+		p.active.Go(func() {
+			defer p.removeEnded(ctx, l)
+			l.run(ctx)
+		})
+	}
+	p.handlers.resyncCheck = resyncPeriod(p.o.ResyncPeriod, 0, false)
+	for _, l := range p.handlers.all {
+		if period := l.resync.period; period > 0 && (p.handlers.resyncCheck == 0 || period < p.handlers.resyncCheck) {
+			p.handlers.resyncCheck = period
+		}
+		p.handlers.start(l)
+	}
+	return nil
+}
+
+// end prevents further joins, so that Run can wait for active.
+func (p *pipeline[T]) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state, p.handlers.start = runstate.Ending, nil
+	close(p.events.stopped)
+}
