@@ -10,7 +10,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -64,7 +63,7 @@ func (w Waiting) String() string {
 // It corresponds to watchtools.UntilWithSync of client-go.
 func Until[T api.Object](ctx context.Context, lw api.ListerWatcher[T], what string, met func(*cache.Snapshot[T]) (bool, error), o Options) (*cache.Snapshot[T], error) {
 	var at *cache.Snapshot[T]
-	w := wait[T]{lw: lw, o: o, what: what, subject: lw.Collection().Resource.String(), check: func(_ deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+	w := wait[T]{lw: lw, o: o, what: what, subject: lw.Collection().Resource.String(), check: func(_ bool, _ []api.Change[T], now *cache.Snapshot[T]) (bool, error) {
 		at = now
 		return met(now)
 	}}
@@ -81,10 +80,12 @@ type wait[T api.Object] struct {
 	o       Options
 	what    string // "condition Ready=True"
 	subject string // "pods default/web"
-	check   func(deltafifo.Batch[T], *cache.Snapshot[T]) (bool, error)
+	// check gets the changes of a batch, those of one object in a row, and the cache after them.
+	check   func(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error)
 	waiting func() []Waiting // nil if the wait keeps no list of objects
 
-	listed  bool // check has been called
+	changes []api.Change[T] // of the present batch
+	listed  bool            // check has been called
 	met     bool
 	failed  error // error of check
 	refused error // the error that makes waiting useless
@@ -108,16 +109,16 @@ func (w *wait[T]) run(ctx context.Context) error {
 				w.o.OnError(err)
 			}
 		},
-		OnBatch: func(batch deltafifo.Batch[T], now *cache.Snapshot[T]) {
-			if w.done() || !w.listed && !batch.InitialList {
-				return
-			}
-			w.met, w.failed = w.check(batch, now)
-			w.listed = true
+	})
+	i.Trace(informer.Trace{
+		MayBlock: true,
+		Change: func(c informer.TracedChange) {
+			w.changes = append(w.changes, api.Change[T]{Type: c.Type, Object: c.Object.(T)})
+		},
+		Batch: func(b informer.TracedBatch) {
+			w.batch(b, i.Snapshot())
 			if w.done() {
 				stop()
-			} else if w.waiting != nil && w.o.OnWaiting != nil && (batch.InitialList || len(batch.Objects) > 0) {
-				w.o.OnWaiting(w.waiting())
 			}
 		},
 	})
@@ -133,6 +134,20 @@ func (w *wait[T]) run(ctx context.Context) error {
 		return w.wrap(ended)
 	default:
 		return w.unmet(ctx.Err())
+	}
+}
+
+// batch checks the condition after a batch.
+func (w *wait[T]) batch(b informer.TracedBatch, now *cache.Snapshot[T]) {
+	changes := w.changes
+	w.changes = nil
+	if w.done() || !w.listed && !b.InitialList {
+		return
+	}
+	w.met, w.failed = w.check(b.InitialList, changes, now)
+	w.listed = true
+	if !w.done() && w.waiting != nil && w.o.OnWaiting != nil && (b.InitialList || len(changes) > 0) {
+		w.o.OnWaiting(w.waiting())
 	}
 }
 

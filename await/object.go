@@ -3,14 +3,12 @@ package await
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 )
 
 // Object blocks until the object of a key meets a condition, and returns it in that state. For a deleted object, it
@@ -72,22 +70,23 @@ type single[T api.Object] struct {
 }
 
 // check calls the condition with each new state, in order.
-func (s *single[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
-	at := slices.IndexFunc(batch.Objects, func(o deltafifo.ObjectChanges[T]) bool { return o.Key == s.key })
-	if at < 0 {
-		if !batch.InitialList {
-			return false, nil // no change
+func (s *single[T]) check(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error) {
+	none := true
+	for _, change := range changes {
+		if api.KeyOf(change.Object) != s.key {
+			continue
 		}
-		if object, ok := now.Get(s.key); ok {
-			s.object, s.exists = object, true
-		}
-		return s.condition.Met(s.object, s.exists)
-	}
-	for _, change := range batch.Objects[at].Changes {
+		none = false
 		s.object, s.exists = change.Object, change.Type != api.Deleted
 		if met, err := s.condition.Met(s.object, s.exists); met || err != nil {
 			return met, err
 		}
 	}
-	return false, nil
+	if !none || !initialList {
+		return false, nil
+	}
+	if object, ok := now.Get(s.key); ok {
+		s.object, s.exists = object, true
+	}
+	return s.condition.Met(s.object, s.exists)
 }

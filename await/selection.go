@@ -11,7 +11,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 )
 
 // All blocks until at least one object is selected and all selected objects meet a condition at the same moment. It
@@ -46,9 +45,9 @@ type selection[T api.Object] struct {
 	now        *cache.Snapshot[T]
 }
 
-func (s *selection[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+func (s *selection[T]) check(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error) {
 	s.now = now
-	if batch.InitialList {
+	if initialList {
 		if s.failIfNone && now.Len() == 0 {
 			return false, ErrNone
 		}
@@ -59,13 +58,17 @@ func (s *selection[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (
 		}
 		return s.met(), nil
 	}
-	for _, changed := range batch.Objects {
-		object, exists := now.Get(changed.Key)
-		if !exists {
-			delete(s.unmet, changed.Key)
+	for n, change := range changes {
+		key := api.KeyOf(change.Object)
+		if n > 0 && key == api.KeyOf(changes[n-1].Object) {
 			continue
 		}
-		if err := s.ask(changed.Key, object); err != nil {
+		object, exists := now.Get(key)
+		if !exists {
+			delete(s.unmet, key)
+			continue
+		}
+		if err := s.ask(key, object); err != nil {
 			return false, err
 		}
 	}
@@ -126,17 +129,18 @@ type departure[T api.Object] struct {
 	now     *cache.Snapshot[T]
 }
 
-func (g *departure[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+func (g *departure[T]) check(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error) {
 	g.now = now
-	if batch.InitialList {
+	if initialList {
 		for key, object := range now.All() {
 			g.objects = append(g.objects, object)
 			g.left[key] = object.GetUID()
 		}
 	}
-	for _, changed := range batch.Objects {
-		if object, exists := now.Get(changed.Key); !exists || object.GetUID() != g.left[changed.Key] {
-			delete(g.left, changed.Key)
+	for _, change := range changes {
+		key := api.KeyOf(change.Object)
+		if object, exists := now.Get(key); !exists || object.GetUID() != g.left[key] {
+			delete(g.left, key)
 		}
 	}
 	return len(g.left) == 0, nil

@@ -45,12 +45,8 @@ type writeTarget interface {
 	shows(write) bool
 	// version returns the version of the cache for the objects of a namespace.
 	version(namespace string) string
-	// connect subscribes to the cache unless that was done before. It waits for a batch of the informer, so no mutex of
-	// a gate may be held. connected reports whether it was called.
-	connect()
-	connected() bool
 	// addWaiter arranges that onChange is called after every change of the cache, until removeWaiter. It returns false
-	// if the cache will not change any more. The target must be connected.
+	// if the cache will not change any more.
 	addWaiter(u *unseenWrites, onChange func()) bool
 	removeWaiter(u *unseenWrites)
 	resource() api.Resource
@@ -58,11 +54,9 @@ type writeTarget interface {
 
 // cacheTarget is a cache that will show the writes of a client.
 type cacheTarget[T api.Object] struct {
-	informer        *informer.Informer[T]
-	subscribe       sync.Once   // by the first waiter
-	subscribed      atomic.Bool // subscribe has ended
-	subscribeFailed bool        // the informer had already stopped; set by subscribe
-	waiterCount     atomic.Int32
+	informer    *informer.Informer[T]
+	trace       sync.Once // by the first waiter, so that a client without waiters costs the informer nothing
+	waiterCount atomic.Int32
 
 	mu      sync.Mutex // guards the field below
 	waiters map[*unseenWrites]func()
@@ -115,28 +109,14 @@ func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, ver
 	return same, version != "" && reached(have, version)
 }
 
-// connect implements writeTarget. The first waiter subscribes to the informer, so that a client without waiters costs
-// the informer nothing.
-func (t *cacheTarget[T]) connect() {
-	t.subscribe.Do(func() {
-		_, err := t.informer.Subscribe(func(api.Change[T]) { t.notifyWaiters() }, informer.HandlerOptions{
-			Name: "cachedclient gate", IdentityOnly: true, NonBlocking: true,
-		})
-		t.subscribeFailed = err != nil
-		if _, ok := api.As[scopesNow](t.informer.ListerWatcher()); ok { // versions and removals of scopes are no changes of objects
-			t.informer.ObserveBatches(func(informer.Stored) { t.notifyWaiters() })
-		}
-		t.subscribed.Store(true)
-	})
-}
-
-func (t *cacheTarget[T]) connected() bool { return t.subscribed.Load() }
-
 // addWaiter implements writeTarget.
 func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
-	if t.subscribeFailed || runstate.IsClosed(t.informer.Stopped()) {
+	if runstate.IsClosed(t.informer.Stopped()) {
 		return false
 	}
+	t.trace.Do(func() {
+		t.informer.Trace(informer.Trace{Batch: func(informer.TracedBatch) { t.notifyWaiters() }})
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waiters[u] = onChange
@@ -151,7 +131,7 @@ func (t *cacheTarget[T]) removeWaiter(u *unseenWrites) {
 	t.waiterCount.Store(int32(len(t.waiters)))
 }
 
-// notifyWaiters calls all waiters. It runs for each notification of the informer, mostly without a waiter.
+// notifyWaiters calls all waiters. It runs for each batch of the informer, mostly without a waiter.
 func (t *cacheTarget[T]) notifyWaiters() {
 	if t.waiterCount.Load() == 0 {
 		return

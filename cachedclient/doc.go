@@ -51,7 +51,7 @@
 //
 // All types are safe for concurrent use. A read from a filled cache takes no lock if the overlay is empty. Writes block
 // until the server answers. A Gate has one mutex: it reads caches under it and calls no function of the user. This
-// package starts no goroutine. A Gate subscribes to an informer when it waits for that cache for the first time, and
+// package starts no goroutine. A Gate traces an informer when it waits for that cache for the first time, and
 // uses a timer for the timeout. OnWait runs on the informer's, the timer's or the caller's goroutine.
 //
 // # Differences from client-go

@@ -104,46 +104,36 @@ func (g *KeyedGate[K]) UseLogger(log *zap.Logger) {
 // Ready reports whether the caches show what reconciles of the key have written. If not, Ready calls again once, on any
 // goroutine, when they do or when the timeout is over.
 func (g *KeyedGate[K]) Ready(key K, again func()) bool {
-	for {
-		g.mu.Lock()
-		ready, unconnected, callbacks := g.ready(key, again)
-		g.mu.Unlock()
-		for _, callback := range callbacks {
-			callback()
-		}
-		if len(unconnected) == 0 {
-			return ready
-		}
-		for _, target := range unconnected {
-			target.connect() // without the mutex, because it waits for a batch of the informer
-		}
+	g.mu.Lock()
+	ready, callbacks := g.ready(key, again)
+	g.mu.Unlock()
+	for _, callback := range callbacks {
+		callback()
 	}
+	return ready
 }
 
-// ready does the work of Ready with the mutex held. If it returns caches that are not connected, it has not decided
-// yet. It also returns the callbacks of earlier callers if their wait has ended.
-func (g *KeyedGate[K]) ready(key K, again func()) (ready bool, unconnected []writeTarget, callbacks []func()) {
+// ready does the work of Ready with the mutex held. It also returns the callbacks of earlier callers if their wait has
+// ended.
+func (g *KeyedGate[K]) ready(key K, again func()) (ready bool, callbacks []func()) {
 	u := g.unseen[key]
 	if u == nil {
-		return true, nil, nil
+		return true, nil
 	}
 	if u.removeSeen() {
-		return true, nil, g.endWait(u, false)
+		return true, g.endWait(u, false)
 	}
 	if !u.isWaiting() {
-		if unconnected = u.unconnected(); len(unconnected) > 0 {
-			return false, unconnected, nil
-		}
 		// Subscribe first and look again afterwards, so that no change between the two is missed.
 		if u.subscribe(func() { g.recheck(u) }); u.removeSeen() {
-			return true, nil, g.endWait(u, false)
+			return true, g.endWait(u, false)
 		}
 		u.waitStart = time.Now()
 		u.timer = time.AfterFunc(g.timeout, func() { g.timeOut(u) })
 		g.stats.Waiting++
 	}
 	u.callbacks = append(u.callbacks, again)
-	return false, nil, nil
+	return false, nil
 }
 
 // recheck ends the wait of a key if the caches show all its writes. It runs when a cache has changed.
@@ -257,7 +247,6 @@ func (g *KeyedGate[K]) record(key K, w write) {
 		return
 	}
 	// A goroutine that has outlived its reconcile made the write.
-	w.target.connect()
 	g.mu.Lock()
 	if u.isWaiting() {
 		u.subscribe(func() { g.recheck(u) })

@@ -1,7 +1,6 @@
 package cachedclient
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -63,18 +62,8 @@ func (u *unseenWrites) anyWrite() (w write) {
 	return w
 }
 
-// unconnected returns the caches that do not report their changes to anyone yet.
-func (u *unseenWrites) unconnected() (targets []writeTarget) {
-	for id := range u.writes {
-		if !id.target.connected() && !slices.Contains(targets, id.target) {
-			targets = append(targets, id.target)
-		}
-	}
-	return targets
-}
-
-// subscribe arranges that onChange is called when a cache changes that does not show a write yet. The caches are
-// connected. It forgets the writes of caches that will not change any more.
+// subscribe arranges that onChange is called when a cache changes that does not show a write yet. It forgets the writes
+// of caches that will not change any more.
 func (u *unseenWrites) subscribe(onChange func()) {
 	for id := range u.writes {
 		if id.target.addWaiter(u, onChange) {

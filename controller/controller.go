@@ -25,8 +25,8 @@ type Controller[K comparable] struct {
 	queue      *workqueue.Queue[K]
 	gates      heldKeys[K]
 	history    history[K]
-	times      hooks.Set[Times]
-	reports    hooks.Set[Report]
+	times      hooks.Set[func(Times)]
+	reports    hooks.Set[func(Report)]
 	counters   counters
 
 	synced chan struct{}  // closed when every source is synced

@@ -132,11 +132,11 @@ func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) 
 	if c.o.OnReconcile != nil {
 		c.o.OnReconcile(a.report(outcome, r, next, err))
 	}
-	if !c.reports.Empty() {
-		c.reports.Tell(a.report(outcome, r, next, err))
+	for _, f := range c.reports.All() {
+		(*f)(a.report(outcome, r, next, err))
 	}
-	if !c.times.Empty() {
-		c.times.Tell(a.times())
+	for _, f := range c.times.All() {
+		(*f)(a.times())
 	}
 }
 

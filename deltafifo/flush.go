@@ -16,7 +16,8 @@ const (
 // Rule: if the changes came after a pause, and nobody processes a batch, Flush processes them itself. Otherwise it
 // wakes the consumer. Reason: to wake a goroutine costs more than to process one change, but in a busy stream the
 // consumer takes many changes at once, while the producer decodes the next ones. Price: the producer receives nothing
-// while it processes, so process must not block.
+// while it processes, so process must not block. If it may block, use nil, which always leaves the changes to the
+// consumer.
 //
 // Only the producer may call it.
 func (q *DeltaFIFO[T]) Flush(process func(Batch[T]), more bool) {
@@ -27,7 +28,7 @@ func (q *DeltaFIFO[T]) Flush(process func(Batch[T]), more bool) {
 	if !dirty {
 		return
 	}
-	if single && q.processing.TryLock() {
+	if single && process != nil && q.processing.TryLock() {
 		q.pop(process)
 	} else {
 		q.signal()

@@ -17,9 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/reflector"
@@ -106,8 +104,8 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 			MinWatchTimeout: time.Hour,
 			Rand:            func() float64 { return 0 },
 		},
-		OnBatch: func(deltafifo.Batch[*walkedPod], *cache.Snapshot[*walkedPod]) { s.batch.pass() },
 	})
+	s.pods.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { s.batch.pass() }})
 	c := controller.New("walk", controller.Reconciler[api.Key](s), controller.Options{})
 	c.Watch(controller.For(s.pods))
 	serving, stop := context.WithCancel(context.Background())

@@ -12,7 +12,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/testserver"
@@ -47,10 +46,6 @@ func TestCallbacksMayCallBack(t *testing.T) {
 			useEverything(t, i)
 		}
 		i = informer.New(lw, informer.Options[*widget]{
-			OnBatch: func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) {
-				use("OnBatch")
-				useEverything(t, i)
-			},
 			OnError: func(error) { use("OnError") },
 			Transform: func(w *widget) (*widget, error) {
 				use("Transform")
@@ -61,6 +56,15 @@ func TestCallbacksMayCallBack(t *testing.T) {
 			},
 			OnUndecodable: func(*api.UndecodableError) error { use("OnUndecodable"); return nil },
 		})
+		trace := func(callback string) {
+			use(callback)
+			useEverything(t, i)
+		}
+		i.Trace(informer.Trace{
+			Change:   func(informer.TracedChange) { trace("Change") },
+			Batch:    func(informer.TracedBatch) { trace("Batch") },
+			Delivery: func(informer.Delivery) { trace("Delivery") },
+		})
 		subscribe(t, i, func(api.Change[*widget]) { use("handler") }, informer.HandlerOptions{})
 		stop := running(t, i)
 		<-i.Synced()
@@ -69,7 +73,7 @@ func TestCallbacksMayCallBack(t *testing.T) {
 		server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		<-time.After(time.Minute)
 		synctest.Wait()
-		for _, callback := range []string{"OnBatch", "OnError", "Transform", "OnUndecodable", "handler"} {
+		for _, callback := range []string{"Change", "Batch", "Delivery", "OnError", "Transform", "OnUndecodable", "handler"} {
 			_, was := called.Load(callback)
 			require.True(t, was, callback)
 		}

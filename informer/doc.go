@@ -45,8 +45,8 @@
 //
 // The reflector's goroutine receives changes. Run's goroutine applies them to the cache, in batches. One goroutine for
 // each handler delivers notifications, one at a time and in order. A single change after a pause takes a shorter way:
-// the reflector's goroutine applies it, if the source calls api.Options.OnWait, and neither OnBatch nor Mutations is
-// set, because they may block. Index functions and ObserveBatches run there too. The goroutine that applies a small
+// the reflector's goroutine applies it, if the source calls api.Options.OnWait, and neither Options.Mutations nor a
+// trace with MayBlock needs the other way. Index functions and traces run there too. The goroutine that applies a small
 // batch also calls the handlers with HandlerOptions.NonBlocking. A ticker runs if a handler uses resyncs. Other
 // handlers are called without a lock. They may block, add handlers, wait for a version, and remove handlers, also
 // themselves. A handler that ends its goroutine is removed.

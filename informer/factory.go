@@ -28,7 +28,7 @@ type Factory struct {
 	log    *zap.Logger
 	synced chan struct{} // closed when the informers that Synced waits for are synced
 
-	observers hooks.Set[Any] // of new informers
+	observers hooks.Set[func(Any)] // of new informers
 
 	mu            sync.Mutex // guards the fields below, and log
 	shared        map[shareKey]*sharedInformer
@@ -180,7 +180,9 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 	if s == nil || runstate.IsClosed(s.informer.Stopped()) { // the present informer may have failed a moment ago
 		s = newShared(f, lw, o)
 		f.shared[key] = s
-		f.observers.Tell(s.informer)
+		for _, observe := range f.observers.All() {
+			(*observe)(s.informer)
+		}
 		if f.startInformer != nil {
 			f.startInformer(s)
 		}

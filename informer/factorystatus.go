@@ -19,8 +19,8 @@ type Any interface {
 	Stopped() <-chan struct{}
 	// Status returns the state of the informer.
 	Status() Status
-	// ObserveBatches makes the informer call f after every batch of changes.
-	ObserveBatches(f func(Stored)) (stop func())
+	// Trace makes the informer call the functions of a trace.
+	Trace(t Trace) (stop func())
 	// UseLogger sets the logger if the informer has none and does not run.
 	UseLogger(log *zap.Logger)
 }

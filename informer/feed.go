@@ -38,8 +38,8 @@ type stream[T api.Object] struct {
 func streamOf[T api.Object](lw api.ListerWatcher[T]) func(*pipeline[T]) Feed {
 	return func(p *pipeline[T]) Feed {
 		o := p.o.reflector()
-		if p.o.OnBatch == nil && p.o.Mutations == nil { // these may block, and must not block the reflector
-			o.OnWait = func(more bool) { p.fifo.Flush(p.process, more) }
+		if p.o.Mutations == nil { // it may block, and must not block the reflector
+			o.OnWait = p.flush
 		}
 		return &stream[T]{Reflector: reflector.New(lw, p.fifo, o), lw: lw, p: p}
 	}

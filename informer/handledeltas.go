@@ -11,41 +11,20 @@ import (
 // process handles one batch. It calls user code before and after handleDeltas, without the lock.
 func (p *pipeline[T]) process(batch deltafifo.Batch[T]) {
 	p.observeMutations(batch)
-	popped := p.changeTime()
-	snapshot := p.handleDeltas(batch)
-	stored := p.changeTime()
+	popped := p.traceTime()
+	p.handleDeltas(batch)
+	stored := p.traceTime()
 	p.deliverReady()
 	if p.mutations != nil {
 		p.mutations.checkIfDue()
 	}
-	if p.o.OnBatch != nil {
-		p.o.OnBatch(batch, snapshot)
-	}
-	{
-		p.observers.batches.Tell(Stored{Objects: len(batch.Objects), Received: batch.Since})
-		p.tellChanges(batch, popped, stored)
-	}
+	p.tell(batch, popped, stored)
 }
-
-// Stored describes a batch of changes that is in the cache. It has what Options.OnBatch gets, without the objects and
-// their type.
-type Stored struct {
-	Objects  int       // number of changed objects
-	Received time.Time // when the first of these changes was received
-}
-
-// ObserveBatches calls f with every later batch of changes when it is in the cache, for metrics and traces. Bookmarks
-// and resyncs are not batches of changes. The next batch waits for f. The returned function ends the calls.
-func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) {
-	return i.pipeline.observeBatches(f)
-}
-
-func (p *pipeline[T]) observeBatches(f func(Stored)) (stop func()) { return p.observers.batches.Add(f) }
 
 // handleDeltas applies a batch to the cache, publishes it and appends its changes to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
 // batch either in its replay or as changes. Index functions are the only user code that runs here.
-func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
+func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.indexer.ResourceVersion()
@@ -55,7 +34,6 @@ func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] 
 	if len(batch.Objects) > 0 || batch.InitialList || snapshot.ResourceVersion() != before { // not a resync alone
 		p.heardAt = batch.Since
 	}
-	return snapshot
 }
 
 // changes are the changes of one batch, as handlers get them.

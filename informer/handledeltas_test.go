@@ -96,8 +96,8 @@ func TestHandleDeltas(t *testing.T) {
 			var got [][]string
 			for _, b := range tc.batches {
 				l.swap()
-				snapshot := p.handleDeltas(b)
-				require.Equal(t, b.ResourceVersion, snapshot.ResourceVersion())
+				p.handleDeltas(b)
+				require.Equal(t, b.ResourceVersion, i.ResourceVersion())
 				got = takeGroups(t, l.swap(), b)
 			}
 			require.Equal(t, tc.want, got)

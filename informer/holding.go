@@ -7,7 +7,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 )
 
 // Holding decides how an informer holds its objects in memory. Package packed has implementations. A Holding must be
@@ -37,10 +36,8 @@ type Form[T, H api.Object] struct {
 
 // HoldAs returns a pipeline whose queue and cache have objects of type H, for an informer of T.
 func HoldAs[T, H api.Object](o Options[T], f Form[T, H]) Held[T] {
-	v := view[T, H]{form: f}
-	v.pipeline = newPipeline(f.options(o, func() *cache.Snapshot[T] { return v.objects.Snapshot() }), streamOf(f.Source))
-	v.objects = cache.View(v.pipeline.indexer, f.Unpack, f.Share)
-	return Held[T]{v}
+	p := newPipeline(f.options(o), streamOf(f.Source))
+	return Held[T]{view[T, H]{p, f, cache.View(p.indexer, f.Unpack, f.Share)}}
 }
 
 // shown is a pipeline that shows its objects as T: a pipeline of T, or a view of one.
@@ -54,14 +51,12 @@ type shown[T api.Object] interface {
 	waitFor(ctx context.Context, version string) error
 	waitUntil(ctx context.Context, reached func() bool) error
 	subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error)
-	observeBatches(f func(Stored)) (stop func())
-	observeChanges(wanted func(api.Key) bool, f func(ObservedChange)) (stop func())
-	observeDeliveries(wanted func(api.Key) bool, f func(Delivery)) (stop func())
+	trace(t Trace) (stop func())
 }
 
 // options returns the options of the pipeline. It has no mutation detector, because no user code gets the objects in its
 // cache.
-func (f Form[T, H]) options(o Options[T], shown func() *cache.Snapshot[T]) Options[H] {
+func (f Form[T, H]) options(o Options[T]) Options[H] {
 	held := Options[H]{
 		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: true, // readers own what they get
 		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest, Gate: o.Gate,
@@ -76,28 +71,10 @@ func (f Form[T, H]) options(o Options[T], shown func() *cache.Snapshot[T]) Optio
 			return f.Pack(object)
 		}
 	}
-	if o.OnBatch != nil {
-		held.OnBatch = func(b deltafifo.Batch[H], _ *cache.Snapshot[H]) { o.OnBatch(f.batch(b), shown()) }
-	}
 	return held
 }
 
-// batch returns a batch for OnBatch.
-func (f Form[T, H]) batch(b deltafifo.Batch[H]) deltafifo.Batch[T] {
-	shown := deltafifo.Batch[T]{
-		ResourceVersion: b.ResourceVersion, InitialList: b.InitialList, Resync: b.Resync, Since: b.Since,
-	}
-	for _, object := range b.Objects {
-		changes := deltafifo.ObjectChanges[T]{Key: object.Key}
-		for _, c := range object.Changes {
-			changes.Changes = append(changes.Changes, showChange(c, f.Share))
-		}
-		shown.Objects = append(shown.Objects, changes)
-	}
-	return shown
-}
-
-// view is a pipeline that holds objects of type T as H. Only its cache and its handlers convert objects.
+// view is a pipeline that holds objects of type T as H. Only its cache, its handlers and its traces convert objects.
 type view[T, H api.Object] struct {
 	*pipeline[H]
 	form    Form[T, H]
@@ -113,6 +90,19 @@ func (v view[T, H]) subscribe(handle func(api.Change[T]), o HandlerOptions) (Reg
 		show = v.form.Identities()
 	}
 	return v.pipeline.subscribe(func(c api.Change[H]) { handle(showChange(c, show)) }, o)
+}
+
+func (v view[T, H]) trace(t Trace) (stop func()) {
+	if change := t.Change; change != nil {
+		t.Change = func(c TracedChange) {
+			c.Object = v.form.Share(c.Object.(H))
+			if c.Type == api.Updated {
+				c.Old = v.form.Share(c.Old.(H))
+			}
+			change(c)
+		}
+	}
+	return v.pipeline.trace(t)
 }
 
 func showChange[T, H api.Object](c api.Change[H], show func(H) T) api.Change[T] {

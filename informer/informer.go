@@ -70,11 +70,6 @@ type Options[T api.Object] struct {
 	// effect together with Hold.
 	Mutations Mutations
 
-	// OnBatch is called with every batch of changes that has reached the cache, and with the snapshot after it, for
-	// metrics and traces. The batch is valid only during the call. The next batch waits for the call, so OnBatch must
-	// not wait for another batch.
-	OnBatch func(deltafifo.Batch[T], *cache.Snapshot[T])
-
 	// Logger receives the log entries. A nil Logger means no log.
 	Logger *zap.Logger
 

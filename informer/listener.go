@@ -25,8 +25,8 @@ type processListener[T api.Object] struct {
 	crash       bool // see Options.CrashOnPanic
 	nonBlocking bool // process may call the handler, instead of the listener's goroutine
 	newBacklog  func() backlog[T]
-	deliveries  *hooks.Set[delivered[T]] // of the informer; see ObserveDeliveries
-	resync      resyncTimer              // guarded by the informer's lock
+	traces      *hooks.Set[Trace] // of the informer
+	resync      resyncTimer       // guarded by the informer's lock
 	// take empties the backlog. ended reports whether no call may start. Both are set when the listener starts.
 	take  func(*processListener[T]) []*group[T]
 	ended func() bool
@@ -45,16 +45,15 @@ type processListener[T api.Object] struct {
 
 	delivery sync.Mutex // held while the handler may be called, and when the listener has ended
 	// The fields below belong to the goroutine that holds delivery.
-	sampler  callSampler
-	current  currentCall
-	observed bool // an observer of deliveries wants the present call
+	sampler callSampler
+	current currentCall
 }
 
 func newProcessListener[T api.Object](
 	o HandlerOptions, handle func(api.Change[T]), dog *watchdog, log *zap.Logger,
 ) *processListener[T] {
 	l := &processListener[T]{
-		name: o.Name, handle: handle, nonBlocking: o.NonBlocking, deliveries: new(hooks.Set[delivered[T]]),
+		name: o.Name, handle: handle, nonBlocking: o.NonBlocking, traces: new(hooks.Set[Trace]),
 		coalesce: o.Coalesce, newBacklog: func() backlog[T] { return newBacklog[T](o.Coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
 		backlog: newBacklog[T](o.Coalesce), current: currentCall{watchdog: dog},
@@ -159,10 +158,10 @@ func (l *processListener[T]) deliver(g *group[T]) bool {
 		}
 		l.current.next()
 		pending := l.delivering.Add(-1)
-		if l.deliveries.Empty() {
+		if len(l.traces.All()) == 0 {
 			l.call(n)
 		} else {
-			l.observedCall(n)
+			l.tracedCall(n)
 		}
 		if pending >= slowHandlerPending && l.sampler.count() {
 			l.measure(pending)

@@ -24,7 +24,7 @@ type pipeline[T api.Object] struct {
 	fifo      *deltafifo.DeltaFIFO[T]
 	indexer   *cache.Indexer[T]
 	mutations mutationDetector // nil without Options.Mutations
-	observers observers[T]
+	traces    hooks.Set[Trace]
 	watchdog  *watchdog
 	events    events
 	active    sync.WaitGroup // the goroutines that run and late handlers have started
@@ -40,13 +40,6 @@ type pipeline[T api.Object] struct {
 type events struct {
 	synced  chan struct{} // the cache holds the first list
 	stopped chan struct{} // the cache does not change any more
-}
-
-// observers are told what the pipeline does.
-type observers[T api.Object] struct {
-	batches    hooks.Set[Stored]
-	changes    hooks.Set[applied[T]]   // see ObserveChanges
-	deliveries hooks.Set[delivered[T]] // see ObserveDeliveries
 }
 
 // handlers are the listeners of a pipeline.

@@ -117,7 +117,7 @@ func (p *pipeline[T]) subscribe(f func(api.Change[T]), o HandlerOptions) (Regist
 		desired = p.o.ResyncPeriod
 	}
 	l := newProcessListener(o, f, p.watchdog, p.log)
-	l.crash, l.deliveries = p.o.CrashOnPanic, &p.observers.deliveries
+	l.crash, l.traces = p.o.CrashOnPanic, &p.traces
 	if err := p.addListener(l, desired); err != nil {
 		return nil, err
 	}

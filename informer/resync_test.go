@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -23,8 +21,8 @@ func TestResyncKeepsItsPeriodUnderLoad(t *testing.T) {
 		s.set("a", 1)
 		o := options(t)
 		o.ResyncPeriod = 10 * time.Second
-		o.OnBatch = func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-time.After(time.Second) }
 		i := informer.New(s, o)
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-time.After(time.Second) }})
 		started := time.Now()
 		var at []time.Duration
 		subscribe(t, i, func(n api.Change[*widget]) {
@@ -57,8 +55,8 @@ func TestPendingCountsTakenNotifications(t *testing.T) {
 				}
 				o := options(t)
 				o.ResyncPeriod = 10 * time.Second
-				o.OnBatch = func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-time.After(time.Second) }
 				i := informer.New(s, o)
+				i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-time.After(time.Second) }})
 				var r recorder
 				var registration informer.Registration
 				var pending []int // in each call
@@ -107,12 +105,12 @@ func TestInitialListIsNotDeliveredTwice(t *testing.T) {
 		s.set("a", 1)
 		o := options(t)
 		o.ResyncPeriod = 10 * time.Second
-		o.OnBatch = func(b deltafifo.Batch[*widget], _ *cache.Snapshot[*widget]) {
-			if b.Resync && !b.InitialList {
+		i := informer.New(slow{s, 15 * time.Second}, o)
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(b informer.TracedBatch) {
+			if b.Objects == 0 && !b.InitialList {
 				<-time.After(11 * time.Second) // from the first resync, which is empty, until after the second
 			}
-		}
-		i := informer.New(slow{s, 15 * time.Second}, o)
+		}})
 		var r recorder
 		subscribe(t, i, r.handle, informer.HandlerOptions{})
 		defer running(t, i)()

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -64,7 +62,8 @@ func TestDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, held := newSource(), make(chan struct{})
 		src.set("a", 1)
-		i := informer.New(src, informer.Options[*widget]{OnBatch: func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-held }})
+		i := informer.New(src, informer.Options[*widget]{})
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-held }})
 		defer running(t, i)()
 		synctest.Wait()
 		require.Zero(t, i.Status().Depth, "an object in a batch is not queued")

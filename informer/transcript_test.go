@@ -23,7 +23,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
@@ -152,24 +151,27 @@ func (s *scriptRun) make() *informer.Informer[*widget] {
 	server := s.open()
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(s.t, err)
-	s.wanted.OnBatch = s.batch
 	lw := trace.ListerWatcher(trace.To(s, s.elapsed), apiclient.NewPartial[*widget](client, widgets, ""))
 	s.informer = informer.New(lw, s.wanted)
+	s.informer.Trace(informer.Trace{Change: s.change, Batch: s.batch})
 	return s.informer
 }
 
-func (s *scriptRun) batch(b deltafifo.Batch[*widget], snapshot *cache.Snapshot[*widget]) {
+func (s *scriptRun) change(c informer.TracedChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range b.Objects {
-		for _, c := range o.Changes {
-			line := fmt.Sprintf("%s %s", c.Type, o.Key.Name)
-			if c.FinalStateUnknown {
-				line += ", final state unknown"
-			}
-			s.changes = append(s.changes, keyed{key: o.Key.Name, line: line})
-		}
+	name := c.Object.GetName()
+	line := fmt.Sprintf("%s %s", c.Type, name)
+	if c.FinalStateUnknown {
+		line += ", final state unknown"
 	}
+	s.changes = append(s.changes, keyed{key: name, line: line})
+}
+
+func (s *scriptRun) batch(informer.TracedBatch) {
+	snapshot := s.informer.Snapshot()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.cached = fmt.Sprintf("objects: %d, version %s", snapshot.Len(), snapshot.ResourceVersion())
 }
 

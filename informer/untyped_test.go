@@ -12,21 +12,21 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-func TestObserveChanges(t *testing.T) {
+func TestTraceOfChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
 		a := api.Key{Namespace: "default", Name: "a"}
-		var seen []informer.ObservedChange
-		stop := i.ObserveChanges(func(key api.Key) bool { return key == a }, func(c informer.ObservedChange) {
+		var seen []informer.TracedChange
+		stop := i.Trace(informer.Trace{Wanted: func(key api.Key) bool { return key == a }, Change: func(c informer.TracedChange) {
 			if c.Type != api.Deleted {
 				object, cached := i.Lookup(a)
 				require.True(t, cached)
 				require.Same(t, object, c.Object, "the change is in the cache")
 			}
 			seen = append(seen, c)
-		})
+		}})
 		defer running(t, i)()
 		synctest.Wait()
 		<-time.After(2 * time.Minute) // resyncs

@@ -32,8 +32,6 @@ const (
 type inspectable interface {
 	Keys() iter.Seq[api.Key]
 	Lookup(key api.Key) (api.Object, bool)
-	ObserveChanges(wanted func(api.Key) bool, f func(informer.ObservedChange)) (stop func())
-	ObserveDeliveries(wanted func(api.Key) bool, f func(informer.Delivery)) (stop func())
 }
 
 // place names an object: the name of its informer on the page, and its key.
@@ -210,11 +208,12 @@ func (f *follower) attach(informers []*shownInformer, controllers []*shownContro
 	}
 	f.hooked = true
 	for _, s := range informers {
-		if i, ok := s.informer.(inspectable); ok {
-			wanted := func(key api.Key) bool { return f.follows(place{s.name, key}) }
-			f.stops = append(f.stops,
-				i.ObserveChanges(wanted, func(c informer.ObservedChange) { f.changed(s.name, c) }),
-				i.ObserveDeliveries(wanted, func(d informer.Delivery) { f.delivered(s.name, d) }))
+		if _, ok := s.informer.(inspectable); ok {
+			f.stops = append(f.stops, s.informer.Trace(informer.Trace{
+				Wanted:   func(key api.Key) bool { return f.follows(place{s.name, key}) },
+				Change:   func(c informer.TracedChange) { f.changed(s.name, c) },
+				Delivery: func(d informer.Delivery) { f.delivered(s.name, d) },
+			}))
 		}
 	}
 	for _, s := range controllers {
@@ -250,7 +249,7 @@ func (f *follower) follows(at place) bool {
 }
 
 // changed notes a change of a followed object. It runs on a goroutine of the informer.
-func (f *follower) changed(name string, c informer.ObservedChange) {
+func (f *follower) changed(name string, c informer.TracedChange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if o := f.objects[place{name, api.KeyOf(c.Object)}]; o != nil {

@@ -59,10 +59,13 @@ type batchCounts struct {
 	stored           histogram // from the receipt of a batch's first change to the cache
 }
 
-func (c *batchCounts) add(s informer.Stored) {
+func (c *batchCounts) add(b informer.TracedBatch) {
+	if b.Objects == 0 {
+		return
+	}
 	c.batches.Add(1)
-	c.changes.Add(uint64(s.Objects))
-	c.stored.add(time.Since(s.Received))
+	c.changes.Add(uint64(b.Objects))
+	c.stored.add(time.Since(b.Received))
 }
 
 // stageTimes measures the stages of reconciles.

@@ -306,22 +306,22 @@ func TestNobodyLooks(t *testing.T) {
 	require.Equal(t, 2, look(t, p, true).Informers[0].Depth)
 	require.NotNil(t, part.f)
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
-	stored := informer.Stored{Objects: 3, Received: time.Now()}
+	stored := informer.TracedBatch{Objects: 3, Received: time.Now()}
 	require.Zero(t, testing.AllocsPerRun(100, func() { part.f(stored) }), "a viewer costs no allocation a batch")
 }
 
 // observed is an informer that has only a hook.
 type observed struct {
 	informer.Any
-	f func(informer.Stored)
+	f func(informer.TracedBatch)
 }
 
 func (o *observed) Status() informer.Status { return informer.Status{Name: "things", Depth: 2} }
 
 func (o *observed) Stopped() <-chan struct{} { return nil }
 
-func (o *observed) ObserveBatches(f func(informer.Stored)) (stop func()) {
-	o.f = f
+func (o *observed) Trace(t informer.Trace) (stop func()) {
+	o.f = t.Batch
 	return func() { o.f = nil }
 }
 
@@ -684,7 +684,7 @@ func TestManyParts(t *testing.T) {
 		_ = look(t, p, false)
 		store := o.f // the hook ends if the loop is slow
 		for n := range 2000 {
-			store(informer.Stored{Objects: 1, Received: time.Now().Add(-time.Duration(n) * time.Microsecond)})
+			store(informer.TracedBatch{Objects: 1, Received: time.Now().Add(-time.Duration(n) * time.Microsecond)})
 		}
 	}
 	require.Less(t, send(p, false, http.MethodGet, "/state").Body.Len(), 100_000, "bytes for 50 informers")

@@ -18,9 +18,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/livepage"
 )
@@ -141,7 +139,8 @@ func TestJourney(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		busy := false
-		maps := w.informer(informer.Options[*configMap]{OnBatch: func(deltafifo.Batch[*configMap], *cache.Snapshot[*configMap]) {
+		maps := w.informer(informer.Options[*configMap]{})
+		maps.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) {
 			if busy {
 				<-time.After(time.Minute)
 			}

@@ -67,7 +67,7 @@ type shownInformer struct {
 
 func (s *shownInformer) attach() {
 	if s.stop == nil {
-		s.stop = s.informer.ObserveBatches(s.batches.add)
+		s.stop = s.informer.Trace(informer.Trace{Batch: s.batches.add})
 	}
 }
 

@@ -20,7 +20,7 @@ type told struct {
 	metrics.Controller // the other methods are not called
 	metrics.Informer
 	times   func(controller.Times)
-	batches func(informer.Stored)
+	batches func(informer.TracedBatch)
 	left    int
 	stats   controller.Stats
 	status  informer.Status
@@ -37,8 +37,8 @@ func (c *told) ObserveTimes(f func(controller.Times)) func() {
 	return func() { c.left++ }
 }
 
-func (c *told) ObserveBatches(f func(informer.Stored)) func() {
-	c.batches = f
+func (c *told) Trace(t informer.Trace) func() {
+	c.batches = t.Batch
 	return func() { c.left++ }
 }
 
@@ -55,7 +55,7 @@ func hooks(t testing.TB) map[string]func() {
 	request := apiclient.Request{Verb: "get", Method: "GET", Host: "server", Code: 200, Attempt: 2, Total: time.Second}
 	return map[string]func(){
 		"reconcile": func() { c.times(times) },
-		"batch":     func() { c.batches(informer.Stored{Objects: 1, Received: now}) },
+		"batch":     func() { c.batches(informer.TracedBatch{Objects: 1, Received: now}) },
 		"queue":     func() { queue.QueueDuration(time.Second, 0); queue.WorkDuration(time.Second) },
 		"renewal":   slow,
 		"request":   func() { m.OnRequest(request) },

@@ -16,8 +16,8 @@ import (
 type Informer interface {
 	// Status is called at every scrape.
 	Status() informer.Status
-	// ObserveBatches makes the informer call f after every batch of changes.
-	ObserveBatches(f func(informer.Stored)) (stop func())
+	// Trace makes the informer call a function after every batch.
+	Trace(t informer.Trace) (stop func())
 	// Stopped returns a channel that is closed when the informer has stopped.
 	Stopped() <-chan struct{}
 }
@@ -76,9 +76,11 @@ func (m *Metrics) Informer(name string, i Informer) (*CollectorRegistration, err
 	}
 	return m.add("informer", name, func() member {
 		stored := m.informers.stored.WithLabelValues(name)
-		return &shownInformer{m: m, name: name, i: i, stop: i.ObserveBatches(func(s informer.Stored) {
-			observeSince(stored, s.Received, time.Now())
-		})}
+		return &shownInformer{m: m, name: name, i: i, stop: i.Trace(informer.Trace{Batch: func(b informer.TracedBatch) {
+			if b.Objects > 0 {
+				observeSince(stored, b.Received, time.Now())
+			}
+		}})}
 	})
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/packed"
@@ -52,15 +51,15 @@ type replica[T object] struct {
 
 func newReplica[T object](t *testing.T, ctx context.Context, lw api.ListerWatcher[T], o informer.Options[T], running *sync.WaitGroup) *replica[T] {
 	r := &replica[T]{events: map[string][]string{}}
-	o.OnBatch = func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
-		r.note("batch", fmt.Sprint(b.ResourceVersion, len(b.Objects), b.InitialList, s.ResourceVersion(), s.Len()))
-		for _, changes := range b.Objects {
-			for _, c := range changes.Changes {
-				r.note("batch", show(c))
-			}
-		}
-	}
 	r.informer = informer.New(lw, o)
+	r.informer.Trace(informer.Trace{
+		MayBlock: true,
+		Change:   func(c informer.TracedChange) { r.note("batch", show(c.Change)) },
+		Batch: func(b informer.TracedBatch) {
+			s := r.informer.Snapshot()
+			r.note("batch", fmt.Sprint(b.Objects, b.InitialList, s.ResourceVersion(), s.Len()))
+		},
+	})
 	r.byLabel = informer.AddIndex(r.informer, func(o T) []string { return []string{o.GetLabels()["app"]} })
 	r.subscribe(t, "early", informer.HandlerOptions{})
 	r.subscribe(t, "resynced", informer.HandlerOptions{ResyncPeriod: 10 * time.Minute})

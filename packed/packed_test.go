@@ -117,8 +117,11 @@ func TestIdentityOnlyDecodesNothing(t *testing.T) {
 func TestObservedChangesAreUnpacked(t *testing.T) {
 	c := &counting{}
 	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
-		var seen []informer.ObservedChange
-		defer i.ObserveChanges(func(key api.Key) bool { return key.Name == "pod-0001" }, func(n informer.ObservedChange) { seen = append(seen, n) })()
+		var seen []informer.TracedChange
+		defer i.Trace(informer.Trace{
+			Wanted: func(key api.Key) bool { return key.Name == "pod-0001" },
+			Change: func(n informer.TracedChange) { seen = append(seen, n) },
+		})()
 		for _, name := range []string{"pod-0001", "pod-0002"} {
 			_, err := server.Update(pods, named(name, "registry.example.com/image:v2"))
 			require.NoError(t, err)

@@ -96,18 +96,12 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	if s.lists == nil {
 		s.lists = reflector.MaxLists(o.MaxLists)
 	}
-	onBatch := o.OnBatch
-	o.OnBatch = func(b deltafifo.Batch[T], now *cache.Snapshot[T]) {
-		b.Note.(*merge.State).Applied()
-		if onBatch != nil {
-			onBatch(b, now)
-		}
-	}
 	s.Informer = informer.Compose(collection[T]{s}, o.Options,
 		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Feed {
 			s.queue, s.each = merge.New(q), each
 			return feed[T]{s}
 		})
+	s.Trace(informer.Trace{Batch: func(informer.TracedBatch) { s.Snapshot().Note().(*merge.State).Applied() }})
 	return s
 }
 

@@ -17,9 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
@@ -173,15 +171,12 @@ func (d *demo) workAlone() error {
 // watchTraced returns an informer of one resource. Each stage of its pipeline prints a line for what it does.
 func watchTraced[T api.Object](d *demo, r api.Resource, held *batches) *trace.Informer[T] {
 	source := stepped(d.steps, api.ListerWatcher[T](apiclient.NewPartial[T](d.client, r, "")))
-	return trace.NewInformer(d.out, source, informer.Options[T]{
-		OnBatch: func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
-			if len(b.Objects) > 0 && !b.InitialList {
-				held.pass(b.Since, "the batch of "+r.Plural+" at version "+s.ResourceVersion())
-			}
-		},
+	i := trace.NewInformer(d.out, source, informer.Options[T]{
 		Tuning:     reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
 		StuckAfter: stuckAfter,
 	})
+	i.Trace(held.trace("the batch of "+r.Plural, i.ResourceVersion))
+	return i
 }
 
 // idle reports whether all work is done.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/livepage"
 )
 
@@ -162,6 +163,15 @@ func newBatches(s *stepper) *batches {
 		return nil
 	}
 	return &batches{steps: s, changed: make(chan struct{})}
+}
+
+// trace makes the batches of an informer wait, except the first list. version returns its version.
+func (b *batches) trace(what string, version func() string) informer.Trace {
+	return informer.Trace{MayBlock: true, Batch: func(batch informer.TracedBatch) {
+		if batch.Objects > 0 && !batch.InitialList {
+			b.pass(batch.Received, what+" at version "+version())
+		}
+	}}
 }
 
 // pass makes a batch wait. It runs on the informer's goroutine, so the next batch waits too.

@@ -13,9 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/docs"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/trace"
@@ -102,13 +100,8 @@ func (w *walk) begin(ctx context.Context) (end func() error, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	source := stepped(w.steps, api.ListerWatcher[*walkedPod](apiclient.NewPartial[*walkedPod](world.client, pods, "default")))
-	world.pods = trace.NewInformer(world.out, source, informer.Options[*walkedPod]{
-		OnBatch: func(b deltafifo.Batch[*walkedPod], s *cache.Snapshot[*walkedPod]) {
-			if len(b.Objects) > 0 && !b.InitialList {
-				world.held.pass(b.Since, "the batch of the walkthrough at version "+s.ResourceVersion())
-			}
-		},
-	})
+	world.pods = trace.NewInformer(world.out, source, informer.Options[*walkedPod]{})
+	world.pods.Trace(world.held.trace("the batch of the walkthrough", world.pods.ResourceVersion))
 	world.controller = controller.New("walk", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
 		w.steps.wait(livepage.StageWorkers, "the key "+key.String()+" of the walkthrough", ctx.Done())
 		return controller.Result{}, world.reconcile(ctx, key)

@@ -46,9 +46,9 @@ var table = []layer{
 	{"warmstart", "api codec internal/regularfile"},
 	{"recording", "api codec internal/quote internal/regularfile"},
 	{"shard/hashrange", ""},
-	{"scopes", "api cache deltafifo informer reflector internal/hooks internal/runstate"},
+	{"scopes", "api deltafifo informer reflector internal/runstate"},
 	{"shard/cut", "api codec internal/quote scopes shard/hashrange"},
-	{"await", "api apiclient cache deltafifo informer reflector internal/quote"},
+	{"await", "api apiclient cache informer reflector internal/quote"},
 	{"workqueue zapslog", ""},
 	{"controller predicate", "api cache informer workqueue internal/hooks internal/runstate"},
 	{"cachedclient", "api apiclient cache informer internal/runstate"},
@@ -76,7 +76,7 @@ var table = []layer{
 	{"testkit/simulation", everything},
 	{"docs internal/archtest", ""},
 	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
-	{"internal/trace", "api cache deltafifo informer"},
+	{"internal/trace", "api informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
 }
 

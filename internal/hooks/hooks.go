@@ -6,47 +6,35 @@ import (
 	"sync/atomic"
 )
 
-// Set is a set of functions that are called with a T. The zero value is empty.
-type Set[T any] struct {
-	members atomic.Pointer[[]*member[T]] // the slice is never changed, but replaced
+// Set is a set of hooks: functions, or structs of functions. The zero value is empty.
+type Set[H any] struct {
+	members atomic.Pointer[[]*H] // the slice is never changed, but replaced
 
 	mu sync.Mutex // held during a replacement
 }
 
-// member is a function with an identity; functions cannot be compared.
-type member[T any] struct{ tell func(T) }
-
-// Add adds a function and returns a function that removes it. A second call of the returned function does nothing.
-func (s *Set[T]) Add(f func(T)) (remove func()) {
-	m := &member[T]{f}
-	s.replace(func(all []*member[T]) []*member[T] { return append(all, m) })
+// Add adds a hook and returns a function that removes it. A second call of the returned function does nothing.
+func (s *Set[H]) Add(hook H) (remove func()) {
+	m := &hook // its identity, because functions cannot be compared
+	s.replace(func(all []*H) []*H { return append(all, m) })
 	return func() {
-		s.replace(func(all []*member[T]) []*member[T] {
-			return slices.DeleteFunc(all, func(other *member[T]) bool { return other == m })
+		s.replace(func(all []*H) []*H {
+			return slices.DeleteFunc(all, func(other *H) bool { return other == m })
 		})
 	}
 }
 
-func (s *Set[T]) replace(change func([]*member[T]) []*member[T]) {
+func (s *Set[H]) replace(change func([]*H) []*H) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := change(slices.Clone(s.list()))
+	all := change(slices.Clone(s.All()))
 	s.members.Store(&all)
 }
 
-func (s *Set[T]) list() []*member[T] {
+// All returns the present hooks, in the order in which they were added. The slice must not be changed.
+func (s *Set[H]) All() []*H {
 	if all := s.members.Load(); all != nil {
 		return *all
 	}
 	return nil
-}
-
-// Empty reports whether the set is empty, so that a caller can skip computing the argument of Tell.
-func (s *Set[T]) Empty() bool { return len(s.list()) == 0 }
-
-// Tell calls the functions, in the order in which they were added.
-func (s *Set[T]) Tell(what T) {
-	for _, m := range s.list() {
-		m.tell(what)
-	}
 }

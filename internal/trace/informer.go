@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -16,6 +14,7 @@ import (
 type Informer[T api.Object] struct {
 	*informer.Informer[T]
 	printer *Printer
+	changes []informer.TracedChange // of the present batch
 
 	mu        sync.Mutex    // guards printed and printedAt
 	changed   sync.Cond     // on mu
@@ -28,22 +27,21 @@ type Informer[T api.Object] struct {
 func NewInformer[T api.Object](p *Printer, lw api.ListerWatcher[T], o informer.Options[T]) *Informer[T] {
 	i := &Informer[T]{printer: p, first: make(chan struct{})}
 	i.changed.L = &i.mu
-	next := o.OnBatch
-	o.OnBatch = func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
-		i.batch(b, s)
-		if next != nil {
-			next(b, s)
-		}
-	}
 	i.Informer = informer.New(ListerWatcher(p, lw), o)
+	i.Trace(informer.Trace{
+		MayBlock: true, // p may write to a pipe
+		Change:   func(c informer.TracedChange) { i.changes = append(i.changes, c) },
+		Batch:    i.batch,
+	})
 	return i
 }
 
 // batch prints a batch, and the state of the cache after it.
-func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
-	plural := i.Resource().Plural
-	if len(b.Objects) > 0 {
-		i.printer.Line("deltafifo", plural, "%s", changes(b))
+func (i *Informer[T]) batch(b informer.TracedBatch) {
+	plural, s := i.Resource().Plural, i.Snapshot()
+	if b.Objects > 0 {
+		i.printer.Line("deltafifo", plural, "%s", describeChanges(i.changes, b.Objects))
+		i.changes = nil
 	}
 	i.printer.Line("cache", plural, "%s, version %s", count(s.Len(), "object"), s.ResourceVersion())
 	i.mu.Lock()
@@ -51,7 +49,7 @@ func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 	if b.InitialList {
 		close(i.first)
 	}
-	i.printed, i.printedAt = b.Since, time.Now()
+	i.printed, i.printedAt = b.Received, time.Now()
 	i.changed.Broadcast()
 }
 

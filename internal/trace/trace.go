@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
 )
 
 // Printer writes one line for each step of a stage. It is safe for concurrent use; a nil Printer is silent.
@@ -129,22 +129,23 @@ func describe(o metav1.ListOptions) string {
 	return b.String()
 }
 
-// changes returns the objects of a batch with their changes.
-func changes[T any](b deltafifo.Batch[T]) string {
+// describeChanges returns the objects of a batch with their changes. Those of one object are in a row.
+func describeChanges(changes []informer.TracedChange, objects int) string {
 	const most = 4
 	var parts []string
-	for _, o := range b.Objects[:min(most, len(b.Objects))] {
+	for len(changes) > 0 && len(parts) < most {
+		key := api.KeyOf(changes[0].Object)
 		var kinds []string
-		for _, c := range o.Changes {
-			kind := c.Type.String()
-			if c.FinalStateUnknown {
+		for len(changes) > 0 && api.KeyOf(changes[0].Object) == key {
+			kind := changes[0].Type.String()
+			if changes[0].FinalStateUnknown {
 				kind += " (final state unknown)"
 			}
-			kinds = append(kinds, kind)
+			kinds, changes = append(kinds, kind), changes[1:]
 		}
-		parts = append(parts, fmt.Sprintf("%s [%s]", api.FormatKey(o.Key), strings.Join(kinds, ", ")))
+		parts = append(parts, fmt.Sprintf("%s [%s]", api.FormatKey(key), strings.Join(kinds, ", ")))
 	}
-	if more := len(b.Objects) - most; more > 0 {
+	if more := objects - most; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(parts, ", ")

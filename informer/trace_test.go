@@ -12,26 +12,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
 
-func TestObserveBatches(t *testing.T) {
+func TestTraceOfBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		src.set("b", 1)
 		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
+		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{}) // is due for the resync
 		began := time.Now()
-		var seen []informer.Stored
-		stop := i.ObserveBatches(func(s informer.Stored) {
-			seen = append(seen, s)
+		var seen []informer.TracedBatch
+		stop := i.Trace(informer.Trace{Batch: func(b informer.TracedBatch) {
+			seen = append(seen, b)
 			if _, there := i.Cache().Get(api.Key{Namespace: "default", Name: "c"}); !there {
 				require.Len(t, seen, 1, "the batch must be in the cache")
 			}
-		})
+		}})
 		defer running(t, i)()
 		synctest.Wait()
 		<-time.After(30 * time.Second)
@@ -41,13 +40,16 @@ func TestObserveBatches(t *testing.T) {
 		synctest.Wait()
 		src.bookmark()
 		synctest.Wait()
-		require.Equal(t, []informer.Stored{
-			{Objects: 2, Received: began}, {Objects: 1, Received: began.Add(30 * time.Second)},
+		require.Equal(t, []informer.TracedBatch{
+			{Objects: 2, InitialList: true, Received: began},
+			{Objects: 1, Received: began.Add(30 * time.Second)},
+			{Received: began.Add(time.Minute)},
+			{Received: began.Add(75 * time.Second)},
 		}, seen)
 		stop()
 		src.set("d", 1)
 		synctest.Wait()
-		require.Len(t, seen, 2)
+		require.Len(t, seen, 4)
 	})
 }
 
@@ -57,26 +59,25 @@ func TestObservedTimes(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		slow := false
-		i := informer.New(src, informer.Options[*widget]{
-			OnBatch: func(b deltafifo.Batch[*widget], _ *cache.Snapshot[*widget]) {
-				if b.ResourceVersion == "2" {
-					<-time.After(time.Second)
-				}
-			},
-		})
+		i := informer.New(src, informer.Options[*widget]{})
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) {
+			if i.ResourceVersion() == "2" {
+				<-time.After(time.Second)
+			}
+		}})
 		informer.AddIndex(i, func(w *widget) []string {
 			if slow {
 				<-time.After(2 * time.Second)
 			}
 			return nil
 		})
-		var seen []informer.ObservedChange
-		stop := i.ObserveChanges(func(api.Key) bool { return true }, func(c informer.ObservedChange) { seen = append(seen, c) })
+		var seen []informer.TracedChange
+		stop := i.Trace(informer.Trace{Change: func(c informer.TracedChange) { seen = append(seen, c) }})
 		defer stop()
 		defer running(t, i)()
 		synctest.Wait()
 		src.set("b", 1)
-		synctest.Wait() // its batch waits in OnBatch
+		synctest.Wait() // its batch waits in the other trace
 		slow = true
 		came := time.Now()
 		src.set("c", 1)
@@ -88,8 +89,8 @@ func TestObservedTimes(t *testing.T) {
 	})
 }
 
-// TestObserveDeliveries has a handler that takes a second, one that panics, and one that joins late.
-func TestObserveDeliveries(t *testing.T) {
+// TestTraceOfDeliveries has a handler that takes a second, one that panics, and one that joins late.
+func TestTraceOfDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
@@ -101,11 +102,11 @@ func TestObserveDeliveries(t *testing.T) {
 		a := api.Key{Namespace: "default", Name: "a"}
 		var mu sync.Mutex // each handler has its goroutine
 		var seen []informer.Delivery
-		stop := i.ObserveDeliveries(func(key api.Key) bool { return key == a }, func(d informer.Delivery) {
+		stop := i.Trace(informer.Trace{Wanted: func(key api.Key) bool { return key == a }, Delivery: func(d informer.Delivery) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen = append(seen, d)
-		})
+		}})
 		began := time.Now()
 		src.set("b", 1)
 		src.set("a", 2)
@@ -134,10 +135,8 @@ func TestHeardAt(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		proceed := make(chan struct{})
-		i := informer.New(src, informer.Options[*widget]{
-			ResyncPeriod: time.Second,
-			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed },
-		})
+		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Second})
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-proceed }})
 		require.Zero(t, i.Status().HeardAt)
 		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{}) // is due for every resync
 		defer running(t, i)()
@@ -163,13 +162,12 @@ func TestHeardAtWaitsForTheCache(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		stuck, calls := make(chan struct{}), 0
-		i := informer.New(src, informer.Options[*widget]{
-			OnBatch: func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) {
-				if calls++; calls > 1 {
-					<-stuck
-				}
-			},
-		})
+		i := informer.New(src, informer.Options[*widget]{})
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) {
+			if calls++; calls > 1 {
+				<-stuck
+			}
+		}})
 		defer running(t, i)()
 		synctest.Wait()
 		src.set("a", 2)
@@ -209,8 +207,8 @@ func TestHeardAtBeforeTheFirstList(t *testing.T) {
 		i := informer.New(unversioned{newSource()}, informer.Options[*widget]{
 			ResyncPeriod: 10 * time.Second,
 			Tuning:       reflector.Tuning{NoWatchList: true},
-			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed }, // from the first resync on
 		})
+		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-proceed }}) // from the first resync on
 		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
 		began := time.Now()
 		defer running(t, i)()
