@@ -25,8 +25,7 @@ type Controller[K comparable] struct {
 	queue      *workqueue.Queue[K]
 	gates      heldKeys[K]
 	history    history[K]
-	times      hooks.Set[func(Times)]
-	reports    hooks.Set[func(Report)]
+	traces     hooks.Set[Trace]
 	counters   counters
 
 	synced chan struct{}  // closed when every source is synced
@@ -56,7 +55,7 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 	queue := workqueue.New(o.Queue, limiters...)
 	o.Queue = queue.Options()
 	inner, gates := takeGates(r)
-	return &Controller[K]{
+	c := &Controller[K]{
 		name: name, reconciler: inner, o: o,
 		log: o.Logger.With(zap.String("controller", name)), ownLogger: ownLogger,
 		queue:  queue,
@@ -65,6 +64,10 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 
 		history: history[K]{limit: o.History, keys: map[K]*keyHistory[K]{}},
 	}
+	if o.OnReconcile != nil {
+		c.Trace(Trace{Report: o.OnReconcile})
+	}
+	return c
 }
 
 // Name returns the name that was passed to New.

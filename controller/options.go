@@ -43,8 +43,7 @@ type Options struct {
 	// no limit.
 	CacheSyncTimeout time.Duration
 
-	// OnReconcile is called after every reconcile, on the worker's goroutine, before the key is Done. Use it for
-	// metrics and traces. It must neither block nor panic.
+	// OnReconcile is called after every reconcile. It is Trace.Report of a trace that New adds.
 	OnReconcile func(Report)
 	// Logger receives log entries; nil means no log.
 	Logger *zap.Logger

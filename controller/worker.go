@@ -129,15 +129,7 @@ func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) 
 	}
 	c.history.note(a, outcome, r, next, err)
 	a.log(outcome, r, err)
-	if c.o.OnReconcile != nil {
-		c.o.OnReconcile(a.report(outcome, r, next, err))
-	}
-	for _, f := range c.reports.All() {
-		(*f)(a.report(outcome, r, next, err))
-	}
-	for _, f := range c.times.All() {
-		(*f)(a.times())
-	}
+	c.trace(a, outcome, r, next, err)
 }
 
 func (c *Controller[K]) classify(a *attempt[K], r Result, err error, ending bool) Outcome {

@@ -218,10 +218,10 @@ func (f *follower) attach(informers []*shownInformer, controllers []*shownContro
 	}
 	for _, s := range controllers {
 		c, ok := s.controller.(interface {
-			ObserveReports(f func(controller.Report)) (stop func())
+			Trace(t controller.Trace) (stop func())
 		})
 		if ok {
-			f.stops = append(f.stops, c.ObserveReports(func(r controller.Report) { f.reconciled(s.name, r) }))
+			f.stops = append(f.stops, c.Trace(controller.Trace{Report: func(r controller.Report) { f.reconciled(s.name, r) }}))
 		}
 	}
 }

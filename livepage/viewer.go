@@ -89,10 +89,10 @@ type shownController struct {
 
 func (s *shownController) attach() {
 	measured, ok := s.controller.(interface {
-		ObserveTimes(f func(controller.Times)) (stop func())
+		Trace(t controller.Trace) (stop func())
 	})
 	if ok && s.stop == nil {
-		s.stop = measured.ObserveTimes(s.times.add)
+		s.stop = measured.Trace(controller.Trace{Times: s.times.add})
 	}
 }
 

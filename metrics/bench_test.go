@@ -32,12 +32,15 @@ func (c *told) Stopped() <-chan struct{} { return nil }
 
 func (c *told) Name() string { return "told" }
 
-func (c *told) ObserveTimes(f func(controller.Times)) func() {
-	c.times = f
+func (c *told) Trace(t controller.Trace) func() {
+	c.times = t.Times
 	return func() { c.left++ }
 }
 
-func (c *told) Trace(t informer.Trace) func() {
+// toldInformer keeps the function of an informer.
+type toldInformer struct{ *told }
+
+func (c toldInformer) Trace(t informer.Trace) func() {
 	c.batches = t.Batch
 	return func() { c.left++ }
 }
@@ -47,7 +50,7 @@ func hooks(t testing.TB) map[string]func() {
 	m, _ := registered(t)
 	var c told
 	shown(t)(m.Controller(&c))
-	shown(t)(m.Informer("told", &c))
+	shown(t)(m.Informer("told", toldInformer{&c}))
 	queue := m.QueueTimes("queue")
 	slow := m.SlowPath("lock")
 	now := time.Now()

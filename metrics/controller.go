@@ -12,8 +12,8 @@ type Controller interface {
 	Name() string
 	// Stats is called at every scrape.
 	Stats() controller.Stats
-	// ObserveTimes makes the controller call f after every reconcile.
-	ObserveTimes(f func(controller.Times)) (stop func())
+	// Trace makes the controller call a function after every reconcile.
+	Trace(t controller.Trace) (stop func())
 }
 
 // controllerFamilies have the names of controller-runtime's families, and some of their own.
@@ -67,7 +67,7 @@ func (m *Metrics) Controller(c Controller) (*CollectorRegistration, error) {
 	name := c.Name()
 	return m.add("controller", name, func() member {
 		s := &shownController{m: m, c: c, queue: newShownQueue(m, name, nil)}
-		s.stop = c.ObserveTimes(s.observer())
+		s.stop = c.Trace(controller.Trace{Times: s.observer()})
 		return s
 	})
 }

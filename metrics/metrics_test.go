@@ -89,11 +89,11 @@ func TestAControllerAtWork(t *testing.T) {
 		m.WebhookAdded("/validate")
 		m.WebhookStarted("/validate")
 		m.WebhookEnded("/validate", 200, 20*time.Millisecond)
-		shown(t)(m.Informer("teams", &told{status: informer.Status{
+		shown(t)(m.Informer("teams", toldInformer{&told{status: informer.Status{
 			Check: informer.CheckStatus{Checks: 9, Missed: 2}, Scopes: []informer.ScopeStatus{
 				{Name: "a", Check: informer.CheckStatus{Checks: 5}}, {Name: "b", Check: informer.CheckStatus{Checks: 4, Missed: 2}},
 			},
-		}}))
+		}}}))
 		start(t, maps.Run)
 		start(t, ctl.Run)
 		pass(time.Second)

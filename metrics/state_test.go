@@ -24,7 +24,7 @@ func TestStates(t *testing.T) {
 			ResourceVersion: "9123456789012345678", Reflector: reflector.Status{Err: errors.New("no")},
 		},
 	}
-	c, i := shown(t)(m.Controller(part)), shown(t)(m.Informer("", part))
+	c, i := shown(t)(m.Controller(part)), shown(t)(m.Informer("", toldInformer{part}))
 	require.Equal(t, map[string]float64{"told": 7}, values(t, registry, "leat_controller_gated_keys"))
 	require.Equal(t, map[string]float64{"mills.apps": 1}, values(t, registry, "leat_informer_failing"))
 	require.Equal(t, map[string]float64{"apps,mills.apps,mills,v1": 456789012345678}, values(t, registry, "informer_store_resource_version"))

@@ -2,6 +2,33 @@ package controller
 
 import "time"
 
+// Trace is a set of functions that see the reconciles of a controller: for metrics, pages and logs. Any of them may be
+// nil. They run on the worker's goroutine, before the key is Done, so the worker and the key wait for them. They must
+// neither block nor panic.
+type Trace struct {
+	// Times is called after every reconcile.
+	Times func(Times)
+	// Report is called after every reconcile with all that is known of it. Each reconcile then costs the memory of a
+	// Report.
+	Report func(Report)
+}
+
+// Trace calls the functions of t after every reconcile that ends from now on, until stop is called. It may be called at
+// any time. Without a trace, a reconcile costs one atomic load.
+func (c *Controller[K]) Trace(t Trace) (stop func()) { return c.traces.Add(t) }
+
+// trace reports an attempt that has ended.
+func (c *Controller[K]) trace(a *attempt[K], outcome Outcome, r Result, next time.Time, err error) {
+	for _, t := range c.traces.All() {
+		if t.Times != nil {
+			t.Times(a.times())
+		}
+		if t.Report != nil {
+			t.Report(a.report(outcome, r, next, err))
+		}
+	}
+}
+
 // Times are the times of a reconcile and of the events before it. Unlike a Report, they need no memory.
 type Times struct {
 	// Received is when the informers received the oldest event that the reconcile answers, as far as its causes are
@@ -13,15 +40,6 @@ type Times struct {
 	// Started is when the reconciler was called, and Done when it returned.
 	Started, Done time.Time
 }
-
-// ObserveTimes makes the controller call f after every reconcile, on the worker's goroutine, before the key is Done. f
-// must neither block nor panic. The returned function removes f. Options.OnReconcile delivers more details, but must be
-// set before New.
-func (c *Controller[K]) ObserveTimes(f func(Times)) (stop func()) { return c.times.Add(f) }
-
-// ObserveReports is ObserveTimes with everything that Options.OnReconcile gets. Each reconcile then costs the memory of
-// a Report.
-func (c *Controller[K]) ObserveReports(f func(Report)) (stop func()) { return c.reports.Add(f) }
 
 func (a *attempt[K]) times() Times {
 	t := Times{Ready: a.work.Ready, Started: a.started, Done: a.started.Add(a.took)}

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-func TestObserveTimes(t *testing.T) {
+func TestTraceOfTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
 		objects := c.collection(things)
@@ -30,7 +30,7 @@ func TestObserveTimes(t *testing.T) {
 		}), controller.Options{})
 		ctl.Watch(controller.For(objects.running(t)))
 		var seen []controller.Times
-		stop := ctl.ObserveTimes(func(s controller.Times) { seen = append(seen, s) })
+		stop := ctl.Trace(controller.Trace{Times: func(s controller.Times) { seen = append(seen, s) }})
 		began := time.Now()
 		at := func(d time.Duration) time.Time { return began.Add(d) }
 		start(t, ctl.Run)
@@ -57,7 +57,7 @@ func TestReceivedIsTheTimeOfTheOldestEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
 		var seen []controller.Times
-		ctl.ObserveTimes(func(s controller.Times) { seen = append(seen, s) })
+		ctl.Trace(controller.Trace{Times: func(s controller.Times) { seen = append(seen, s) }})
 		began := time.Now()
 		for _, cause := range []workqueue.Cause{
 			{Event: "resync", At: began.Add(-5 * time.Second)},
@@ -77,7 +77,7 @@ func TestReceivedIsTheTimeOfTheOldestEvent(t *testing.T) {
 	})
 }
 
-func TestTimesWithoutObserversCostNothing(t *testing.T) {
+func TestNoTraceCostsNothing(t *testing.T) {
 	allocations := func(prepare func(*controller.Controller[string])) float64 {
 		done := make(chan struct{})
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
@@ -92,11 +92,11 @@ func TestTimesWithoutObserversCostNothing(t *testing.T) {
 		})
 	}
 	nobody := allocations(func(*controller.Controller[string]) {})
-	told := allocations(func(c *controller.Controller[string]) { c.ObserveTimes(func(controller.Times) {}) })
+	told := allocations(func(c *controller.Controller[string]) { c.Trace(controller.Trace{Times: func(controller.Times) {}}) })
 	require.Equal(t, nobody, told)
 }
 
-func TestObserveReports(t *testing.T) {
+func TestTraceOfReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		results := []error{errors.New("no"), nil, controller.TerminalError(errors.New("never")), nil}
@@ -106,10 +106,10 @@ func TestObserveReports(t *testing.T) {
 			return controller.Result{RequeueAfter: time.Hour}, err
 		}), controller.Options{})
 		seen := make(chan controller.Report, 9)
-		stop := ctl.ObserveReports(func(r controller.Report) {
+		stop := ctl.Trace(controller.Trace{Report: func(r controller.Report) {
 			r.Causes = nil // they belong to the queue
 			seen <- r
-		})
+		}})
 		start(t, ctl.Run)
 		ctl.Add("a", workqueue.Item{})
 		synctest.Wait()
