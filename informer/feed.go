@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -15,9 +16,18 @@ import (
 type Feed interface {
 	// Run fills the queue until ctx ends, and returns nil then. Its goroutines have ended when it returns.
 	Run(ctx context.Context) error
-	// Describe completes the status of the informer: Name, Reflector, Check and Scopes. HeardAt is when the newest
-	// state in the cache was received, and Describe corrects it if the feed knows better.
-	Describe(s *Status)
+	// Name describes the collection in a few words.
+	Name() string
+	// Status returns what the reflectors are doing.
+	Status() reflector.Status
+	// Check returns the result of the consistency checks; see Options.Check.
+	Check() CheckStatus
+	// Scopes returns the scopes, ordered by name, and a text that says which of them are late and why. A feed of one
+	// stream has none.
+	Scopes() (all []ScopeStatus, late string)
+	// HeardAt returns when the newest state in the cache was received. version is the version of the cache, and applied
+	// the time when the newest batch in it was received.
+	HeardAt(version string, applied time.Time) time.Time
 	// Undecodable returns the objects whose newest state could not be decoded.
 	Undecodable() []*api.UndecodableError
 	// UseLogger sets the logger before Run, if the options have none.
@@ -29,9 +39,9 @@ type Feed interface {
 // stream is the Feed of one list and watch stream: a reflector, and Options.Check beside it.
 type stream[T api.Object] struct {
 	*reflector.Reflector[T]
-	lw     api.ListerWatcher[T]
-	p      *pipeline[T]
-	status atomic.Pointer[CheckStatus] // nil before Options.Check has reported
+	lw    api.ListerWatcher[T]
+	p     *pipeline[T]
+	check atomic.Pointer[CheckStatus] // nil before Options.Check has reported
 }
 
 // streamOf returns a function for newPipeline.
@@ -47,12 +57,12 @@ func streamOf[T api.Object](lw api.ListerWatcher[T]) func(*pipeline[T]) Feed {
 
 // Run implements Feed.
 func (s *stream[T]) Run(ctx context.Context) error {
-	var check sync.WaitGroup
-	defer check.Wait()
+	var checks sync.WaitGroup
+	defer checks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.p.o.Check != nil {
-		check.Go(func() { s.p.o.Check.Run(ctx, s.checked()) })
+		checks.Go(func() { s.p.o.Check.Run(ctx, s.checked()) })
 	}
 	return s.Reflector.Run(ctx)
 }
@@ -64,19 +74,27 @@ func (s *stream[T]) checked() Checked {
 		Source: s.lw, Selector: o.Selector, PageSize: o.PageSize, Rand: o.Rand, Logger: s.Logger(), Synced: s.p.events.synced,
 		State: func() Identities { return s.p.indexer.Snapshot() }, Undecodable: s.Undecodable,
 		WaitFor: s.p.waitFor,
-		Relist:  s.Relist, Report: func(c CheckStatus) { s.status.Store(&c) },
+		Relist:  s.Relist, Report: func(c CheckStatus) { s.check.Store(&c) },
 	}
 }
 
-// Describe implements Feed.
-func (s *stream[T]) Describe(status *Status) {
-	status.Name, status.Reflector = s.Name(), s.Status()
-	if check := s.status.Load(); check != nil {
-		status.Check = *check
+// Check implements Feed.
+func (s *stream[T]) Check() (c CheckStatus) {
+	if reported := s.check.Load(); reported != nil {
+		c = *reported
 	}
-	if status.Synced && status.Reflector.ResourceVersion == status.ResourceVersion { // the cache shows everything received
-		status.HeardAt = latest(status.Reflector.CaughtUpAt, status.HeardAt)
+	return c
+}
+
+// Scopes implements Feed.
+func (s *stream[T]) Scopes() ([]ScopeStatus, string) { return nil, "" }
+
+// HeardAt implements Feed. If the cache shows everything that was received, bookmarks and probes count too.
+func (s *stream[T]) HeardAt(version string, applied time.Time) time.Time {
+	if now := s.Status(); now.ResourceVersion == version && now.CaughtUpAt.After(applied) {
+		return now.CaughtUpAt
 	}
+	return applied
 }
 
 // ScopeStatus describes one scope of an informer.

@@ -28,7 +28,7 @@ func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.indexer.ResourceVersion()
-	changes, snapshot := p.apply(batch)
+	changes, snapshot := p.store(batch)
 	p.notify(changes, snapshot, batch)
 	p.wakeWaiters()
 	if len(batch.Objects) > 0 || batch.InitialList || snapshot.ResourceVersion() != before { // not a resync alone
@@ -69,8 +69,8 @@ func (c *changes[T]) add(key api.Key, n api.Change[T]) {
 	}
 }
 
-// apply applies a batch in one transaction of the cache.
-func (p *pipeline[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
+// store applies a batch in one transaction of the cache.
+func (p *pipeline[T]) store(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
 	c := changes[T]{at: batch.Since, capacity: len(batch.Objects)}
 	if batch.InitialList && p.heardAt.IsZero() { // no handler has got anything
 		c.replays, c.capacity = true, 0 // most objects are in the replay

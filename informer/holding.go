@@ -45,8 +45,8 @@ type shown[T api.Object] interface {
 	cache() *cache.Indexer[T]
 	ends() events
 	run(ctx context.Context) error
-	status() Status
-	undecodable() []*api.UndecodableError
+	source() Feed
+	state() pipelineState
 	useLogger(log *zap.Logger)
 	waitFor(ctx context.Context, version string) error
 	waitUntil(ctx context.Context, reached func() bool) error

@@ -156,7 +156,7 @@ func (i *Informer[T]) Stopped() <-chan struct{} { return i.pipeline.ends().stopp
 // Undecodable returns the objects whose newest state is not in the cache because it could not be decoded or
 // transformed.
 func (i *Informer[T]) Undecodable() []*api.UndecodableError {
-	return i.pipeline.undecodable()
+	return i.pipeline.source().Undecodable()
 }
 
 // Run fills the cache, keeps it up to date and calls the handlers until ctx ends. It then waits for the calls in flight

@@ -30,7 +30,7 @@ type pipeline[T api.Object] struct {
 	active    sync.WaitGroup // the goroutines that run and late handlers have started
 
 	mu       sync.Mutex // orders batches, joins and resyncs; guards the fields below
-	state    runstate.State
+	life     runstate.State
 	handlers handlers[T]
 	waiters  []*waiter
 	heardAt  time.Time // when the newest state in the cache was received: a change, a version or the first list
@@ -68,12 +68,12 @@ func (p *pipeline[T]) cache() *cache.Indexer[T] { return p.indexer }
 
 func (p *pipeline[T]) ends() events { return p.events }
 
-func (p *pipeline[T]) undecodable() []*api.UndecodableError { return p.feed.Undecodable() }
+func (p *pipeline[T]) source() Feed { return p.feed }
 
 func (p *pipeline[T]) useLogger(log *zap.Logger) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != runstate.Created {
+	if p.life != runstate.Created {
 		return
 	}
 	p.feed.UseLogger(log)
@@ -116,10 +116,10 @@ func (p *pipeline[T]) run(ctx context.Context) error {
 func (p *pipeline[T]) begin(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != runstate.Created {
+	if p.life != runstate.Created {
 		return ErrRunning
 	}
-	p.state = runstate.Running
+	p.life = runstate.Running
 	p.handlers.start = func(l *processListener[T]) {
 		l.resync.start(time.Now())
 		l.start(ctx, p.takeBacklog)
@@ -142,6 +142,6 @@ func (p *pipeline[T]) begin(ctx context.Context) error {
 func (p *pipeline[T]) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state, p.handlers.start = runstate.Ending, nil
+	p.life, p.handlers.start = runstate.Ending, nil
 	close(p.events.stopped)
 }

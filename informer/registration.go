@@ -128,16 +128,16 @@ func (p *pipeline[T]) subscribe(f func(api.Change[T]), o HandlerOptions) (Regist
 func (p *pipeline[T]) addListener(l *processListener[T], desiredResync time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state == runstate.Ending {
+	if p.life == runstate.Ending {
 		return ErrStopped
 	}
-	l.resync.period = resyncPeriod(desiredResync, p.handlers.resyncCheck, p.state == runstate.Running)
+	l.resync.period = resyncPeriod(desiredResync, p.handlers.resyncCheck, p.life == runstate.Running)
 	p.handlers.all = append(p.handlers.all, l)
 	if !p.heardAt.IsZero() {
 		l.push(&group[T]{replay: p.indexer.Snapshot(), at: time.Now(), completes: runstate.IsClosed(p.events.synced)})
 		l.wakeUp()
 	}
-	if p.state == runstate.Running {
+	if p.life == runstate.Running {
 		p.handlers.start(l)
 	}
 	return nil
@@ -164,7 +164,7 @@ func (p *pipeline[T]) removeListener(l *processListener[T]) {
 	}
 	p.handlers.all = slices.Delete(p.handlers.all, at, at+1)
 	l.remove()
-	if p.state == runstate.Created {
+	if p.life == runstate.Created {
 		close(l.done)
 	}
 }

@@ -57,42 +57,53 @@ type HandlerStatus struct {
 
 // Status returns the state of the informer. It may be called on any goroutine, before, during and after Run.
 func (i *Informer[T]) Status() Status {
-	s := i.pipeline.status()
-	s.Resource = i.Resource()
+	snapshot, synced := i.Snapshot(), runstate.IsClosed(i.Synced())
+	p := i.pipeline.state()
+	s := Status{
+		Name:            p.feed.Name(),
+		Resource:        i.Resource(),
+		Running:         p.running,
+		Reflector:       p.feed.Status(),
+		Synced:          synced,
+		Objects:         snapshot.Len(),
+		ResourceVersion: snapshot.ResourceVersion(),
+		Depth:           p.depth,
+		Undecodable:     len(p.feed.Undecodable()),
+		Check:           p.feed.Check(),
+		Handlers:        p.handlers,
+	}
+	s.Scopes, s.LateScopes = p.feed.Scopes()
+	if synced {
+		s.HeardAt = p.feed.HeardAt(s.ResourceVersion, p.heardAt)
+	}
 	if shard, ok := api.As[Sharded[T]](i.lw); ok {
 		s.Shard = shard.Shard()
 	}
 	return s
 }
 
-func (p *pipeline[T]) status() Status {
-	snapshot := p.indexer.Snapshot()
-	s := Status{
-		Synced:          runstate.IsClosed(p.events.synced),
-		Objects:         snapshot.Len(),
-		ResourceVersion: snapshot.ResourceVersion(),
-		Depth:           p.fifo.Len(),
-		Undecodable:     len(p.feed.Undecodable()),
-	}
-	p.describe(&s)
-	p.feed.Describe(&s)
-	return s
+// pipelineState is what a Status needs of a pipeline. An interface with a method that returns a Status would make every
+// program contain Status.String.
+type pipelineState struct {
+	feed     Feed
+	running  bool
+	depth    int
+	heardAt  time.Time
+	handlers []HandlerStatus
 }
 
-// describe sets what the lock guards.
-func (p *pipeline[T]) describe(s *Status) {
+func (p *pipeline[T]) state() pipelineState {
+	s := pipelineState{feed: p.feed, depth: p.fifo.Len()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.Running = p.state == runstate.Running
-	if s.Synced {
-		s.HeardAt = p.heardAt
-	}
+	s.running, s.heardAt = p.life == runstate.Running, p.heardAt
 	for _, l := range p.handlers.all {
-		s.Handlers = append(s.Handlers, HandlerStatus{
+		s.handlers = append(s.handlers, HandlerStatus{
 			Name: l.name, Synced: runstate.IsClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
 			StuckSince: l.current.stuckSince(),
 		})
 	}
+	return s
 }
 
 // String returns one line that explains why an informer is not synced, or how it is doing.
@@ -166,13 +177,6 @@ func missedIn(all []ScopeStatus) string {
 		names, more = names[:mostNamed], fmt.Sprintf(" and %d more", n)
 	}
 	return " (scopes: " + strings.Join(names, ", ") + more + ")"
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func objects(n int) string {

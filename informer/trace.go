@@ -98,7 +98,14 @@ func (p *pipeline[T]) tell(b deltafifo.Batch[T], popped, stored time.Time) {
 			if popped.IsZero() {
 				popped = stored
 			}
-			traceChanges(t, b, popped, stored)
+			for _, object := range b.Objects {
+				if !t.wants(object.Key) {
+					continue
+				}
+				for i := range object.Changes {
+					t.Change(TracedChange{widen(&object.Changes[i]), popped, stored})
+				}
+			}
 		}
 		if t.Batch != nil {
 			t.Batch(TracedBatch{len(b.Objects), b.InitialList, b.Since})
@@ -106,19 +113,8 @@ func (p *pipeline[T]) tell(b deltafifo.Batch[T], popped, stored time.Time) {
 	}
 }
 
-func traceChanges[T api.Object](t *Trace, b deltafifo.Batch[T], popped, stored time.Time) {
-	for _, object := range b.Objects {
-		if !t.wants(object.Key) {
-			continue
-		}
-		for _, c := range object.Changes {
-			t.Change(TracedChange{widen(c), popped, stored})
-		}
-	}
-}
-
 // widen returns a change without the type of its object.
-func widen[T api.Object](c api.Change[T]) api.Change[api.Object] {
+func widen[T api.Object](c *api.Change[T]) api.Change[api.Object] {
 	wide := api.Change[api.Object]{
 		Type: c.Type, FinalStateUnknown: c.FinalStateUnknown, InitialList: c.InitialList, Resync: c.Resync, At: c.At, Object: c.Object,
 	}

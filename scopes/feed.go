@@ -85,16 +85,17 @@ func (s *Set[T]) awaitFollowed(ctx context.Context, followed []informer.Registra
 	s.queue.Complete()
 }
 
-// Describe implements informer.Feed.
-func (f feed[T]) Describe(s *informer.Status) {
-	s.Name = f.set.resource.String() + " in scopes"
-	s.Reflector = f.status()
-	s.Scopes, s.LateScopes = f.set.status()
-	s.Check = f.set.checkStatus()
-	if s.Synced {
-		s.HeardAt = s.Reflector.CaughtUpAt
-	}
-}
+// Name describes the collection.
+func (f feed[T]) Name() string { return f.set.resource.String() + " in scopes" }
+
+// Scopes returns the state of each scope.
+func (f feed[T]) Scopes() ([]informer.ScopeStatus, string) { return f.set.status() }
+
+// Check returns the sum of the checks of all scopes.
+func (f feed[T]) Check() informer.CheckStatus { return f.set.checkStatus() }
+
+// HeardAt returns when the scope that heard from the server longest ago did.
+func (f feed[T]) HeardAt(string, time.Time) time.Time { return f.Status().CaughtUpAt }
 
 // UseLogger sets the logger of all scopes if Options.Logger is nil.
 func (f feed[T]) UseLogger(log *zap.Logger) {
@@ -137,8 +138,8 @@ func (f feed[T]) Undecodable() (all []*api.UndecodableError) {
 	return all
 }
 
-// status describes all reflectors as one: the phase and the error of the first that is late, and the sums of counters.
-func (f feed[T]) status() reflector.Status {
+// Status describes all reflectors as one: the phase and the error of the first that is late, and the sums of counters.
+func (f feed[T]) Status() reflector.Status {
 	all := reflector.Status{Phase: reflector.Watching}
 	if !f.set.running() {
 		all.Phase = reflector.Idle

@@ -7,6 +7,7 @@ import (
 	"html"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,7 +107,7 @@ func (s *Sent) all() []string {
 		all = append(all, t.Reveal())
 	}
 	all = slices.DeleteFunc(all, func(secret string) bool { return len(secret) < shortestSecret })
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	sort.Slice(all, func(i, j int) bool { return len(all[i]) > len(all[j]) }) // adds 8 KB less to a program than slices.SortFunc
 	return all
 }
 
