@@ -4,9 +4,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +70,7 @@ func declared(t *testing.T, folder string) map[string]bool {
 var (
 	links     = regexp.MustCompile(`\]\(([^)#:\s]+)\)`)
 	places    = regexp.MustCompile("\\]\\(([^)#:\\s]+)/(\\w+\\.go)\\), `(\\w+)`")
-	qualified = regexp.MustCompile("`(\\w+(?:/\\w+)?)\\.([A-Z]\\w*)")
+	qualified = regexp.MustCompile("`(\\w+(?:/\\w+)*)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?")
 )
 
 // withoutCode returns a page without its blocks of code.
@@ -104,27 +107,65 @@ func existing(path string) string {
 	return path
 }
 
-// TestEveryNameInTheMapsExists looks for every name in leat's column of the map from client-go, and for the new names
-// of the map from old names.
-func TestEveryNameInTheMapsExists(t *testing.T) {
-	fromClientGo, err := os.ReadFile("client-go.md")
-	require.NoError(t, err)
-	fromOldNames, err := os.ReadFile("names.md")
-	require.NoError(t, err)
-	found := 0
-	for line := range strings.Lines(string(fromClientGo) + string(fromOldNames)) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 || strings.HasPrefix(line, "|--") {
-			continue
+// packages returns the folder of each package by its path, and by its last element if only one package has it.
+func packages(t *testing.T) map[string]string {
+	t.Helper()
+	all, last := map[string]string{}, map[string][]string{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
 		}
-		for _, m := range qualified.FindAllStringSubmatch(cells[2], -1) {
-			folder := map[string]string{"i": "informer", "Options": "informer", "registration": "informer"}[m[1]]
-			if folder == "" {
-				folder = m[1]
-			}
-			require.Contains(t, declared(t, filepath.Join("..", folder)), m[2], line)
-			found++
+		if base := d.Name(); path != ".." && (strings.HasPrefix(base, ".") || base == "internal" || base == "testdata" || base == "bench" || base == "e2e") {
+			return fs.SkipDir
+		}
+		if found, _ := filepath.Glob(filepath.Join(path, "*.go")); len(found) > 0 {
+			name := filepath.ToSlash(strings.TrimPrefix(path, "../"))
+			all[name], last[d.Name()] = path, append(last[d.Name()], path)
+		}
+		return nil
+	}))
+	for name, paths := range last {
+		if all[name] == "" && len(paths) == 1 {
+			all[name] = paths[0]
 		}
 	}
-	require.Greater(t, found, 30)
+	return all
+}
+
+// theirs are names of other libraries on pages about leat.
+var theirs = []string{"cache.Cache"}
+
+// TestNamesOnPagesExist looks for each name of leat, such as `informer.Options.Check`, in the code of its package. The
+// first column of the maps has names of other libraries, and migrate.md has code of both sides, which is compiled.
+func TestNamesOnPagesExist(t *testing.T) {
+	folders, names, anywhere, found := packages(t), map[string]map[string]bool{}, map[string]bool{}, 0
+	for _, folder := range folders {
+		if names[folder] == nil {
+			names[folder] = declared(t, folder)
+			maps.Copy(anywhere, names[folder])
+		}
+	}
+	for path, page := range pages(t) {
+		if strings.HasPrefix(path, "decisions") || path == "migrate.md" || path == "../CHANGELOG.md" {
+			continue // decisions and changes name what was
+		}
+		isMap := slices.Contains([]string{"client-go.md", "compared.md", "names.md"}, path)
+		for line := range strings.Lines(withoutCode(page)) {
+			if cells := strings.SplitN(line, "|", 3); isMap && len(cells) == 3 {
+				line = cells[2]
+			}
+			for _, m := range qualified.FindAllStringSubmatch(line, -1) {
+				folder := folders[m[1]]
+				if isMap && slices.Contains([]string{"i", "Options", "registration"}, m[1]) {
+					folder = folders["informer"]
+				}
+				if folder == "" || slices.Contains(theirs, m[1]+"."+m[2]) {
+					continue
+				}
+				require.True(t, names[folder][m[2]] && (m[3] == "" || anywhere[m[3]]), "%s: %s", path, line)
+				found++
+			}
+		}
+	}
+	require.Greater(t, found, 200)
 }

@@ -1,0 +1,70 @@
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sources returns the code of the library below some folders, without tests.
+func sources(t *testing.T, folders ...string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, folder := range folders {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			text.Write(source)
+			return err
+		}))
+	}
+	return text.String()
+}
+
+var (
+	message = regexp.MustCompile(`"[^"|]+"`)
+	metric  = regexp.MustCompile("`((?:leat|controller_runtime|workqueue|leader_election|rest_client)_[a-z_]+[a-z])`")
+)
+
+// TestFailuresShowWhatThePageSays looks for each message of the log and each metric of failures.md in the code.
+func TestFailuresShowWhatThePageSays(t *testing.T) {
+	page, err := os.ReadFile("failures.md")
+	require.NoError(t, err)
+	library, metrics := sources(t, "."), sources(t, "metrics")
+	found := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 4 || strings.HasPrefix(line, "| failure") {
+			continue
+		}
+		for _, m := range message.FindAllString(cells[2], -1) {
+			require.Contains(t, library, m, line)
+			found++
+		}
+		for _, m := range metric.FindAllStringSubmatch(line, -1) {
+			require.Contains(t, metrics, `"`+m[1]+`"`, line)
+			found++
+		}
+	}
+	require.Greater(t, found, 40)
+}
+
+// TestIndexListsEveryPage checks that README.md of this folder has one line for each page.
+func TestIndexListsEveryPage(t *testing.T) {
+	index, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	paths, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	for _, path := range paths {
+		if path != "README.md" {
+			require.Equal(t, 1, strings.Count(string(index), "\n| ["+path+"]("+path+") |"), path)
+		}
+	}
+}
