@@ -68,3 +68,19 @@ func TestIndexListsEveryPage(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexListsEveryDecision checks that decisions/README.md has one line with the title of each decision.
+func TestIndexListsEveryDecision(t *testing.T) {
+	index, err := os.ReadFile("decisions/README.md")
+	require.NoError(t, err)
+	paths, err := filepath.Glob("decisions/0*.md")
+	require.NoError(t, err)
+	for _, path := range paths {
+		page, err := os.ReadFile(path)
+		require.NoError(t, err)
+		heading, _, _ := strings.Cut(strings.TrimPrefix(string(page), "# "), "\n")
+		number, title, _ := strings.Cut(heading, ". ")
+		line := "\n| " + number + " | [" + title + "](" + filepath.Base(path) + ") | "
+		require.Equal(t, 1, strings.Count(string(index), line), line)
+	}
+}
