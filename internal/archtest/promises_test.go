@@ -10,7 +10,7 @@ import (
 
 // promisesPath is the table of promises and their tests. A doc.go states a promise in a user's words; the table names
 // the tests, so that doc.go need not.
-const promisesPath = "docs/promises.md"
+const promisesPath = "internal/archtest/promises.md"
 
 // promise is a row of the table.
 type promise struct {
@@ -76,11 +76,16 @@ func numberedTexts(sec section) []line {
 var testName = regexp.MustCompile(`^(?:([\w/]+)\.)?((?:Test|Fuzz|Benchmark|Example)\w*)$`)
 
 // checkPromiseTable checks the rows: each names a package, states a promise, and names at least one test that exists.
+// The rows of a package stand together.
 func checkPromiseTable(s *source) []finding {
 	var found []finding
-	packages := s.packages()
+	packages, last, seen := s.packages(), "", map[string]bool{}
 	for _, p := range s.promises() {
 		object := func(reason string) { found = append(found, finding{promisesPath, p.line, reason}) }
+		if p.pkg != last && seen[p.pkg] {
+			object("the other rows of " + p.pkg + " stand above")
+		}
+		last, seen[p.pkg] = p.pkg, true
 		if _, exists := packages[p.pkg]; !exists {
 			object("there is no package " + p.pkg)
 		}

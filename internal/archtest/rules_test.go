@@ -193,7 +193,7 @@ package cache_test
 func TestHolds() {}
 func Example() {}
 func ExampleThing_Do() {}
--- docs/promises.md --
+-- internal/archtest/promises.md --
 | package | promise | tests |
 |---|---|---|
 | cache | It holds, also here. | TestHolds |
@@ -258,7 +258,7 @@ package reflector
 //
 // # Differences from client-go
 package cache
--- docs/promises.md --
+-- internal/archtest/promises.md --
 | cache | One. | TestOne |
 -- api/doc.go --
 // Package api is an example.
@@ -295,7 +295,7 @@ package trie
 			"api/doc.go:80: doc.go has 80 lines; 70 are the most",
 			"cache/doc.go:10: a line of code begins with a tab",
 			"cache/doc.go:10: there is no ExampleNone in the tests of cache",
-			"cache/doc.go:6: docs/promises.md needs a row that names the tests: | cache | Two. | … |",
+			"cache/doc.go:6: internal/archtest/promises.md needs a row that names the tests: | cache | Two. | … |",
 			"cache/doc.go:6: promise 2 has the number 3",
 			`cache/doc.go:8: section "Example" is out of order; the order is Example, Promises, Concurrency, Differences from client-go`,
 		}, missingRows("trie", 9)...)},
@@ -316,7 +316,7 @@ package cache
 package cache_test
 func TestOne() {}
 func (t) TestFour() {}
--- docs/promises.md --
+-- internal/archtest/promises.md --
 # Promises
 
 | package | promise | tests |
@@ -328,11 +328,12 @@ func (t) TestFour() {}
 | cache | No such test. | TestOne, TestFour |
 | cache | Not a test. | One |
 `, []string{
-			"docs/promises.md:10: One is not the name of a test",
-			"docs/promises.md:6: a row needs a promise and at least one test",
-			"docs/promises.md:7: a row needs a promise and at least one test",
-			"docs/promises.md:8: there is no package turbine",
-			"docs/promises.md:9: there is no TestFour in the tests of cache",
+			"internal/archtest/promises.md:10: One is not the name of a test",
+			"internal/archtest/promises.md:6: a row needs a promise and at least one test",
+			"internal/archtest/promises.md:7: a row needs a promise and at least one test",
+			"internal/archtest/promises.md:8: there is no package turbine",
+			"internal/archtest/promises.md:9: the other rows of cache stand above",
+			"internal/archtest/promises.md:9: there is no TestFour in the tests of cache",
 		}},
 		{"prose", func(s *source) []finding { return checkProse(t, s) }, `
 -- cache/a.go --
