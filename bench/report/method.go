@@ -2,19 +2,54 @@ package report
 
 const intro = `# Benchmarks
 
-This page compares leat and client-go at the same work, in one run. ` + "`make bench`" + ` writes the page and its charts from
-the measured figures. Ratios are similar on other machines; absolute figures are not. The end of the page names the
-machine. A missed target is marked.
+leat and client-go at the same work, in one run. ` + "`make bench`" + ` writes this page and its charts from the measured figures.
+Ratios are similar on other machines; absolute figures are not. A missed target is marked.
+[benchmarks/rows.md](benchmarks/rows.md) has every row of the run, and the machine.
+[benchmarks/method.md](benchmarks/method.md) says how it is measured, and how to repeat it.
 
 `
 
-// method answers the questions of a reader who doubts the figures.
-const method = `Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
+const rowsIntro = `# All rows of the bench
+
+[benchmarks.md](../benchmarks.md) has the targets and the charts of these rows, and [method.md](method.md) says how they
+are measured. Each figure is the median of several rounds, followed by the lowest and the highest value.
+
+`
+
+// questions say what the IDs of the targets stand for.
+var questions = [][2]string{
+	{"P1", "events of a watch as whole Pods, JSON"},
+	{"P2", "events of a watch in 8 fields, JSON"},
+	{"P3", "events of a watch as whole Pods, protobuf"},
+	{"P4", "events of a watch in 8 fields, protobuf"},
+	{"P5", "memory of a cache of whole Pods"},
+	{"P6", "memory of a cache of 8 fields"},
+	{"P7", "peak memory of the first list"},
+	{"P8", "a list in which nothing has changed"},
+	{"P9", "many handlers of one informer, and one that is slow"},
+	{"P10", "the workqueue"},
+	{"P11", "one writer of a cache beside many readers"},
+	{"P12", "a small agent: its binary, and its memory without work"},
+	{"P13", "the time from a write to the handler"},
+	{"P14", "growth from 10,000 objects to a million"},
+	{"P15", "a cache of bytes, packed or compressed"},
+	{"P16", "parts that objects share"},
+	{"P17", "one event at a time"},
+	{"P18", "500 custom resources"},
+	{"P19", "many namespaces, warm starts, and shards"},
+	{"P20", "test servers beside etcd and kube-apiserver"},
+	{"P21", "one operator on three libraries"},
+	{"tap", "what a recording costs"},
+	{"page", "what the live page costs"},
+}
+
+// Method is the page docs/benchmarks/method.md. It answers the questions of a reader who doubts the figures.
+const Method = `# How the bench measures
+
+Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
 one run. The ratios of processor time with the IDs tap and page are the medians of the ratios in each round, because
 their bounds are smaller than the noise from round to round. ` + "`make bench-quick`" + ` checks the figures that do not
 depend on the machine, with fewer objects and in a few minutes.
-
-## How it is measured
 
 **Processes.** Each figure comes from a process that does one work and ends. All libraries run the same code for a
 work. Entrants take turns, and each round begins with another one. All are built with ` + "`CGO_ENABLED=0 -trimpath`" + `,
@@ -31,7 +66,7 @@ fixed seed, of which 38 % are managedFields. Twenty replicas share labels, image
 ReplicaSet do. leat stores such strings once, and this is part of the result. The server does not compress. It ignores
 ` + "`drop=metadata.managedFields`" + `, which is alpha; leat requests it and gets the same bytes as the others. Each event is
 one write and one chunk, over HTTP/1.1 without TLS; one table has the same over TLS and HTTP/2. ` + "`make bench-real`" + `
-measures with a real API server and adds its tables to this page.
+measures with a real API server and adds its tables.
 
 **Settings.** leat and client-go run with their defaults. Settings with which client-go is better have their own lines:
 protobuf or JSON; a list instead of a WatchList ("listed", with the number of answers, because a watch cache answers a
@@ -68,5 +103,4 @@ reads pods with them directly. A test compares the dependencies.
 
 To repeat the run, use ` + "`make bench`" + ` (about half an hour; on Linux, with nothing else running). For one row, use
 ` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which also writes profiles for ` + "`go tool pprof`" + `.
-
 `

@@ -111,9 +111,13 @@ func TestMissed(t *testing.T) {
 func TestTargetsNameWhatIsMeasured(t *testing.T) {
 	targets, err := ReadTargets("../targets.json")
 	require.NoError(t, err)
-	seen := map[string]bool{}
+	seen, explained := map[string]bool{}, map[string]bool{}
+	for _, q := range questions {
+		explained[q[0]] = true
+	}
 	for _, target := range targets {
 		seen[target.ID] = true
+		require.True(t, explained[target.ID], "what %s stands for", target.ID)
 		require.True(t, (target.Most == nil) != (target.Least == nil), target.What)
 		require.True(t, target.Least == nil || target.Plus == 0, target.What)
 		if target.Row == "agents" || target.Row == "operators" {
@@ -220,7 +224,7 @@ func TestPage(t *testing.T) {
 		{ID: "P2", What: "more", Row: "events", Subject: "nobody", Metric: "cpu us/event", Most: bound(0.25)},
 		{ID: "P3", What: "less", Row: "events", Subject: "@last", Peer: "@first", Metric: "cpu us/event", Most: bound(1.5)},
 	}, result())
-	page := Markdown(result(), verdicts, []string{"events"})
+	page := Markdown(result(), verdicts, []string{"events"}) + Rows(result())
 	if *rewrite {
 		require.NoError(t, os.WriteFile("testdata/page.md", []byte(page), 0o644))
 	}

@@ -78,7 +78,7 @@ func (s *scale) row(name string, columns ...string) {
 	}
 	s.line("")
 	if failed(row) { // the figures are those of the steps before
-		s.line("A later step of this row failed; [benchmarks.md](benchmarks.md) has the error.\n")
+		s.line("A later step of this row failed; [Its table](benchmarks/rows.md) has the error.\n")
 	}
 	if single(row) {
 		s.line("This row has one round only, so it shows no spread. Figures of the clock may include other work of the machine.\n")

@@ -4,7 +4,7 @@ const scaleIntro = `# Scale
 
 This page says how leat grows, what a fleet of agents costs an API server, and which setting moves each limit. Every
 figure is measured by a row of the bench, or computed from such a figure; other times are defaults of settings.
-` + "`make bench`" + ` and ` + "`make bench-real`" + ` measure the rows and write this page; [benchmarks.md](benchmarks.md) has all rows,
+` + "`make bench`" + ` and ` + "`make bench-real`" + ` measure the rows and write this page; [rows.md](benchmarks/rows.md) has all rows
 and names the machine. Rows are measured at different times, so compare processor times within a row. To write the page
 again from the stored figures:
 

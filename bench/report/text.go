@@ -93,7 +93,17 @@ func Markdown(r *runner.Result, verdicts []Verdict, charts []string) string {
 	}
 	b.WriteString("## Targets\n\n")
 	writeTargets(&b, verdicts)
-	b.WriteString(method)
+	b.WriteString("The first column says what a target is about:\n\n| | |\n|---|---|\n")
+	for _, q := range questions {
+		fmt.Fprintf(&b, "| %s | %s |\n", q[0], q[1])
+	}
+	return b.String()
+}
+
+// Rows returns the page docs/benchmarks/rows.md.
+func Rows(r *runner.Result) string {
+	var b strings.Builder
+	b.WriteString(rowsIntro)
 	for i := range r.Rows {
 		writeRow(&b, &r.Rows[i])
 	}

@@ -108,7 +108,7 @@ func TestPageShowsTheAgent(t *testing.T) {
 		require.NoError(t, err)
 		return string(content)
 	}
-	page, figures := read("../../docs/agent.md"), read("../../docs/benchmarks.md")
+	page, figures := read("../../docs/agent.md"), read("../../docs/benchmarks/rows.md")
 	ours := read("main.go") + read("pod.go") + read("manifest.yaml")
 	shown := 0
 	for n, block := range strings.Split(page, "```") {
