@@ -20,7 +20,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
-	for _, pattern := range []string{"*.md", "benchmarks/*.md", "decisions/*.md", "../*.md"} {
+	for _, pattern := range []string{"*.md", "benchmarks/*.md", "decisions/*.md", "../*.md", "../internal/archtest/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, paths)

@@ -82,11 +82,11 @@ func names(cell string) (all []string) {
 	return all
 }
 
-// TestInternalPackagesAreUsedAsTheTableSays compares the table of architecture.md with the imports.
+// TestInternalPackagesAreUsedAsTheTableSays compares the table of packages.md with the imports.
 func TestInternalPackagesAreUsedAsTheTableSays(t *testing.T) {
 	users := importers(t)
 	found := 0
-	for _, row := range rows(t, "architecture.md") {
+	for _, row := range rows(t, "../internal/archtest/packages.md") {
 		shared := names(row[0])
 		if len(row) != 3 || !strings.HasPrefix(shared[0], "internal/") && shared[0] != "docs" {
 			continue

@@ -208,7 +208,7 @@ func (s *source) checkCode(card *file, sec section) []finding {
 }
 
 // mapPath is the page that names every package.
-const mapPath = "docs/architecture.md"
+const mapPath = "internal/archtest/packages.md"
 
 // checkMap finds packages of the library that the map of packages does not name.
 func checkMap(s *source) []finding {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goroutines lists the functions of the library that start a goroutine, with the row of docs/architecture.md that
+// goroutines lists the functions of the library that start a goroutine, with the row of docs/concurrency.md that
 // describes it. A goroutine that nobody waits for is a leak, so a new one needs a row.
 var goroutines = map[string]string{
 	"apiclient/exec Plugin.knownOrJoin":   "run of a credential plugin (`apiclient/exec`)",
@@ -43,7 +43,7 @@ var programs = []string{"cmd/", "examples/", "internal/"}
 
 func TestGoroutinesAreListed(t *testing.T) {
 	s := repository(t)
-	page, err := fs.ReadFile(s.fs, "docs/architecture.md")
+	page, err := fs.ReadFile(s.fs, "docs/concurrency.md")
 	require.NoError(t, err)
 	started := map[string]bool{}
 	for f := range s.own {
@@ -55,7 +55,7 @@ func TestGoroutinesAreListed(t *testing.T) {
 	}
 	for name, row := range goroutines {
 		require.True(t, started[name], "%s starts no goroutine", name)
-		require.Contains(t, string(page), "\n| "+row+" |", "docs/architecture.md needs a row for %s", name)
+		require.Contains(t, string(page), "\n| "+row+" |", "docs/concurrency.md needs a row for %s", name)
 		delete(started, name)
 	}
 	require.Empty(t, started, "these functions start goroutines and are not listed")

@@ -306,9 +306,9 @@ package cache
 package trie
 -- examples/mill/a.go --
 package mill
--- docs/architecture.md --
+-- internal/archtest/packages.md --
 | ` + "`cache`" + ` | The objects of internal/trie. |
-`, []string{"docs/architecture.md:1: no table names package internal/trie"}},
+`, []string{"internal/archtest/packages.md:1: no table names package internal/trie"}},
 		{"promises", checkPromiseTable, `
 -- cache/a.go --
 package cache

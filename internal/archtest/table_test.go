@@ -10,7 +10,7 @@ const module = "github.com/leatproject/leat"
 // everything allows a package to import all others.
 const everything = "*"
 
-// layer is a row of the table in docs/architecture.md. Names are paths below the module. A name that ends in /*
+// layer is a row of the table of imports. Names are paths below the module. A name that ends in /*
 // means every package below it.
 type layer struct {
 	packages  string
