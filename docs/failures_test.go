@@ -45,11 +45,11 @@ func TestFailuresShowWhatThePageSays(t *testing.T) {
 			continue
 		}
 		for _, m := range message.FindAllString(cells[2], -1) {
-			require.Contains(t, library, m, line)
+			require.True(t, strings.Contains(library, m), "%s: %s", m, line)
 			found++
 		}
 		for _, m := range metric.FindAllStringSubmatch(line, -1) {
-			require.Contains(t, metrics, `"`+m[1]+`"`, line)
+			require.True(t, strings.Contains(metrics, `"`+m[1]+`"`), "%s: %s", m[1], line)
 			found++
 		}
 	}

@@ -96,6 +96,32 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+var (
+	anchored = regexp.MustCompile(`\]\(([^)#:\s]*)#([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	dropped  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestAnchorsExist looks for the heading of each link to a part of a page.
+func TestAnchorsExist(t *testing.T) {
+	all, found := pages(t), 0
+	for path, page := range all {
+		for _, link := range anchored.FindAllStringSubmatch(withoutCode(page), -1) {
+			to := path
+			if link[1] != "" {
+				to = strings.TrimPrefix(filepath.ToSlash(filepath.Join(filepath.Dir(path), link[1])), "../docs/")
+			}
+			var anchors []string
+			for _, h := range heading.FindAllStringSubmatch(all[to], -1) {
+				anchors = append(anchors, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+			}
+			require.Contains(t, anchors, link[2], "%s links to %s", path, to)
+			found++
+		}
+	}
+	require.Greater(t, found, 10)
+}
+
 // existing turns a folder into a file of it.
 func existing(path string) string {
 	entries, _ := os.ReadDir(path)
