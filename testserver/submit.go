@@ -67,7 +67,7 @@ func (x *call) submitBody() error {
 	}
 	buffer.bytes = body
 	to := x.into()
-	to.Values = &registry.Values{Members: x.request.Verb == "create" && x.request.Subresource == ""}
+	to.Values = &registry.Values{}
 	tree, err := wire.DecodeObject(x.w, x.http, x.def, to, wire.ContentType(x.http), body)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ type Attributes struct {
 	Object, Old object.Tree
 	// Values may have the Go value of Object: Values.Sent in Mutate, Values.Stored in Validate. If Mutate changes
 	// Object, it sets Values.Sent to a value that has the defaults, or to nil. With such a value, Object may lack all
-	// but its kind, version and metadata. With Values.Members, Object may have object.Members.
+	// but its kind, version and metadata.
 	Values *registry.Values
 	// Options are the CreateOptions, UpdateOptions or DeleteOptions of the request.
 	Options  object.Tree

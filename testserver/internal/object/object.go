@@ -169,15 +169,12 @@ func IntAt(m Tree, name string) (n int64, ok bool) {
 // TextAt returns the text of the value at a path, or "" if there is no value.
 func TextAt(tree Tree, path ...string) string {
 	var value any = tree
-	for i, part := range path {
-		switch v := value.(type) {
-		case Tree:
-			value = v[part]
-		case Member:
-			return v.Text(path[i:]...)
-		default:
+	for _, part := range path {
+		m, ok := value.(Tree)
+		if !ok {
 			return ""
 		}
+		value = m[part]
 	}
 	return Text(value)
 }

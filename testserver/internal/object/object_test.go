@@ -1,7 +1,6 @@
 package object_test
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -69,36 +68,4 @@ func TestEncodeLike(t *testing.T) {
 		require.Equal(t, c.want, string(object.EncodeLike([]byte(model), tree)))
 	}
 	require.Equal(t, `{"a":{},"b":1}`, string(object.EncodeLike(nil, object.Tree{"b": int64(1), "a": object.Tree{}})))
-}
-
-// greeting is a Member whose tree is {"hello": "world"}.
-type greeting struct{}
-
-func (greeting) AppendJSON(dst []byte) ([]byte, error) {
-	return append(dst, `{"hello":"world"}`...), nil
-}
-
-func (greeting) Text(path ...string) string {
-	return object.TextAt(object.Tree{"hello": "world"}, path...)
-}
-
-func TestTextAtReadsMembers(t *testing.T) {
-	tree := object.Tree{"a": greeting{}, "b": object.Tree{"c": greeting{}}}
-	require.Equal(t, "world", object.TextAt(tree, "a", "hello"))
-	require.Equal(t, "world", object.TextAt(tree, "b", "c", "hello"))
-	require.Empty(t, object.TextAt(tree, "b", "c", "other"))
-}
-
-func TestValuesAreEncodedLikeJSON(t *testing.T) {
-	for _, value := range []any{
-		nil, "", "text", "<&>\"\\\x00 é\u2028\xff", int64(-5), true, 1.5, 1e21, object.Tree{"b": []any{}, "a": nil}, []any{int64(1)},
-	} {
-		want, err := json.Marshal(value)
-		require.NoError(t, err)
-		got, err := object.AppendValue([]byte("x"), value)
-		require.NoError(t, err)
-		require.Equal(t, "x"+string(want), string(got))
-	}
-	_, err := object.AppendValue(nil, math.NaN())
-	require.Error(t, err)
 }

@@ -62,9 +62,6 @@ type Target struct {
 // conversion of a tree costs more than most of the checks. A value has one user: a step that takes a value sets its
 // field to nil.
 type Values struct {
-	// Members says that the trees of the write may have object.Members, except in the metadata. A step that reads more
-	// than the metadata must replace them.
-	Members bool
 	// Sent is the tree that Decode returned, in the version of the request, or as mutating admission left it. The
 	// metadata may have changed since then: those of the tree are the right ones.
 	Sent any

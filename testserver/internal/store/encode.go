@@ -106,17 +106,9 @@ func (e *encoder) value(value any) {
 		e.object(v)
 	case []any:
 		e.array(v)
-	case object.Member:
-		e.goValue(v)
 	default:
 		e.reflected(v)
 	}
-}
-
-// goValue appends a member that is still a Go value.
-func (e *encoder) goValue(m object.Member) {
-	out, err := m.AppendJSON(e.out)
-	e.out, e.err = out, cmp.Or(e.err, err)
 }
 
 func (e *encoder) object(m object.Tree) {

@@ -16,7 +16,6 @@ import (
 	scheduling "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
-	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/extension"
 )
 
@@ -129,12 +128,6 @@ func (c *Chain) addDynamic(on []string) error {
 func (c *Chain) Mutate(ctx context.Context, a *extension.Attributes) error {
 	c.factory.Refresh()
 	unread := !slices.ContainsFunc(c.mutating, func(p mutator) bool { return !p.idle() })
-	if !unread {
-		var err error
-		if a.Object, err = typed.Whole(a.Object); err != nil {
-			return err
-		}
-	}
 	var err error
 	if !unread || c.builtins.concern(a) {
 		r := c.request(a)
@@ -184,12 +177,7 @@ func (c *Chain) Validate(ctx context.Context, a *extension.Attributes) error {
 		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Key.Name, errSystemClass)
 	}
 	active := c.active()
-	if len(active) > 0 {
-		var err error
-		if a.Object, err = typed.Whole(a.Object); err != nil {
-			return err
-		}
-	} else if !c.builtins.concern(a) && c.quota.idle() {
+	if len(active) == 0 && !c.builtins.concern(a) && c.quota.idle() {
 		return nil
 	}
 	r := c.request(a)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
-	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 )
 
@@ -148,7 +148,7 @@ func (q *quotas) reserve(a apiadmission.Attributes) {
 // write stores the status of a quota. The caller holds the lock of q, so only a client can write it at the same time;
 // its write stays and the usage is corrected later.
 func (q *quotas) write(to *corev1.ResourceQuota) error {
-	status, err := typed.TreeOf(&to.Status)
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&to.Status)
 	if err != nil {
 		return fmt.Errorf("admission: encode the status of a quota: %w", err)
 	}

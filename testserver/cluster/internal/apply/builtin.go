@@ -9,7 +9,6 @@ import (
 
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
-	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -29,7 +28,7 @@ func emptyBuiltin() func(schema.GroupVersionKind) object.Tree {
 		}
 		tree := object.Tree{}
 		if sample, err := openapi.NewObject(gvk); err == nil {
-			if tree, err = typed.TreeOf(sample); err != nil {
+			if tree, err = runtime.DefaultUnstructuredConverter.ToUnstructured(sample); err != nil {
 				tree = object.Tree{}
 			}
 		}
@@ -58,7 +57,7 @@ func convertBuiltin(tree object.Tree, to schema.GroupVersion) (object.Tree, erro
 	if err != nil {
 		return nil, err
 	}
-	converted, err := typed.TreeOf(out)
+	converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(out)
 	if err != nil {
 		return nil, fmt.Errorf("testserver: convert a %v to %v: %w", from, to, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -34,8 +33,6 @@ type managers struct {
 
 	mu       sync.Mutex // guards the field below
 	managers map[path]*managedfields.FieldManager
-
-	shapes shapes
 }
 
 // path is where a request writes.
@@ -48,37 +45,8 @@ func (m *managers) Updated(by registry.Manager, live, after object.Tree) (object
 		return nil, err
 	}
 	if live == nil {
-		return m.created(manager, by, m.empty(gvk), after)
+		live = m.empty(gvk)
 	}
-	return updated(manager, by, live, after)
-}
-
-// created returns a new object with its owner.
-func (m *managers) created(manager *managedfields.FieldManager, by registry.Manager, empty, after object.Tree) (object.Tree, error) {
-	var room [1 << 10]byte // on the stack: most shapes are shorter
-	shape, ok := appendShape(room[:0], by, empty, after)
-	if ok {
-		if entry, known := m.shapes.get(shape); known {
-			out := newDocument(after).Object
-			object.Metadata(out)["managedFields"] = []any{entry}
-			return out, nil
-		}
-	}
-	after, err := typed.Whole(after)
-	if err != nil {
-		return nil, err
-	}
-	out, err := updated(manager, by, empty, after)
-	if err != nil || !ok {
-		return out, err
-	}
-	if entries := object.SliceAt(object.Metadata(out), "managedFields"); len(entries) == 1 {
-		m.shapes.put(shape, entries[0].(object.Tree))
-	}
-	return out, nil
-}
-
-func updated(manager *managedfields.FieldManager, by registry.Manager, live, after object.Tree) (object.Tree, error) {
 	before, fresh := newDocument(live), newDocument(after)
 	out, err := manager.Update(before, fresh, by.Name)
 	if err != nil {

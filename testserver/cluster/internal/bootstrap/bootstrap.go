@@ -16,7 +16,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/cluster/internal/rbac"
-	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/store"
 )
@@ -93,7 +92,7 @@ func prepare(resource, manager string, obj runtime.Object) (prepared, error) {
 	}
 	obj = obj.DeepCopyObject()
 	legacyscheme.Scheme.Default(obj)
-	tree, err := typed.TreeOf(obj)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return prepared{}, fmt.Errorf("bootstrap: %w", err)
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -108,10 +107,6 @@ func (s *rules) decoded(to registry.Target, obj runtime.Object, kind schema.Grou
 	if to.Values != nil {
 		to.Values.Sent = obj
 	}
-	if s.keepsMembers(to) {
-		tree, err := typed.Members(obj, kind, nil, false)
-		return tree, unexpected(err)
-	}
 	return untyped(obj, kind)
 }
 
@@ -134,9 +129,6 @@ func complete(obj runtime.Object) {
 // decodeDirectly decodes JSON with the wanted kind and version. It returns false for everything else, which the slower
 // serializer decodes or rejects: that one parses the body twice, first only for the kind.
 func decodeDirectly(want schema.GroupVersionKind, body []byte) (obj runtime.Object, problems []string, ok bool) {
-	if obj, err := legacyscheme.Scheme.New(want); err == nil && typed.Decode(body, obj) {
-		return obj, nil, obj.GetObjectKind().GroupVersionKind() == want
-	}
 	obj, err := legacyscheme.Scheme.New(want)
 	if err != nil {
 		return nil, nil, false

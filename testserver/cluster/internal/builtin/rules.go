@@ -205,21 +205,11 @@ func (s *rules) store(op registry.Operation, obj runtime.Object, from object.Tre
 	if op.Values != nil {
 		op.Values.Stored = obj
 	}
-	if s.keepsMembers(op.Target) {
-		tree, err := typed.Members(versioned, schema.GroupVersionKind{}, from, true)
-		return tree, unexpected(err)
-	}
 	tree, err := typed.Untyped(versioned, schema.GroupVersionKind{}, from)
 	if err == nil && !s.resource.raw {
 		typed.WithoutEmptyLists(tree)
 	}
 	return tree, unexpected(err)
-}
-
-// keepsMembers reports whether the trees of a new object have Members. Those with JSON of any form, those in another
-// version than the stored one, and those that hold something do not.
-func (s *rules) keepsMembers(to registry.Target) bool {
-	return to.Values != nil && to.Values.Members && to.Subresource == "" && s.kind(to) == s.stored && !s.resource.raw && s.claims == nil
 }
 
 // take returns the value of a tree, which has its defaults and comes in the given version, in the internal version.
@@ -234,7 +224,7 @@ func (s *rules) take(v *registry.Values, gvk schema.GroupVersionKind, tree objec
 // untyped converts an object into a tree with the given kind.
 func untyped(obj runtime.Object, gvk schema.GroupVersionKind) (object.Tree, error) {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
-	tree, err := typed.TreeOf(obj)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	return tree, unexpected(err)
 }
 

@@ -75,11 +75,7 @@ func (p *Policy) CheckEscalation(ctx context.Context, a *extension.Attributes) e
 	if check == nil {
 		return nil
 	}
-	sent, err := typed.Whole(a.Object)
-	if err != nil {
-		return fmt.Errorf("rbac: %w", err)
-	}
-	obj, err := typed.Internal(sent)
+	obj, err := typed.Internal(a.Object)
 	if err != nil {
 		return fmt.Errorf("rbac: %w", err)
 	}

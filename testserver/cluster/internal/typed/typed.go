@@ -51,5 +51,5 @@ func Tree(value runtime.Object, version schema.GroupVersion) (object.Tree, error
 	if err != nil {
 		return nil, fmt.Errorf("typed: %w", err)
 	}
-	return TreeOf(versioned)
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(versioned)
 }

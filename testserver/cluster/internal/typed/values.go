@@ -106,14 +106,15 @@ func setMetadata(value runtime.Object, meta object.Tree) bool {
 	if !ok {
 		return false
 	}
-	return readMetadata(meta, into)
+	*into = metav1.ObjectMeta{}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(withoutSets(meta), into) == nil
 }
 
 // Untyped returns the tree of a value that comes from Take for a tree, in a version. It sets the kind of the value. The
 // rules of Kubernetes may change everything except the entries of managedFields.
 func Untyped(value runtime.Object, kind schema.GroupVersionKind, from object.Tree) (object.Tree, error) {
 	value.GetObjectKind().SetGroupVersionKind(kind)
-	tree, err := TreeOf(value)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func Outline(value runtime.Object, kind schema.GroupVersionKind, from object.Tre
 	if !ok {
 		return nil, fmt.Errorf("typed: %T has no metadata", value)
 	}
-	meta, err := TreeOf(of.GetObjectMeta())
+	meta, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of.GetObjectMeta())
 	if err != nil {
 		return nil, err
 	}
@@ -139,5 +140,24 @@ func Outline(value runtime.Object, kind schema.GroupVersionKind, from object.Tre
 func keepManagers(meta, from object.Tree) {
 	if entries := object.SliceAt(object.MapAt(from, "metadata"), managedFields); meta[managedFields] != nil {
 		meta[managedFields] = entries
+	}
+}
+
+// WithoutEmptyLists replaces the empty lists in a part of a tree by null: the storage of kube-apiserver, which is
+// protobuf, has no empty lists.
+func WithoutEmptyLists(value any) {
+	switch v := value.(type) {
+	case object.Tree:
+		for name, member := range v {
+			if list, ok := member.([]any); ok && len(list) == 0 {
+				v[name] = nil
+				continue
+			}
+			WithoutEmptyLists(member)
+		}
+	case []any:
+		for _, item := range v {
+			WithoutEmptyLists(item)
+		}
 	}
 }
