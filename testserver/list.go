@@ -286,10 +286,7 @@ func (x *call) writeStream(sh wire.Shape, meta metav1.ListMeta, items []*store.R
 func (x *call) encodeItems(l *listWriter, sh wire.Shape, items []*store.Record) bool {
 	var item []byte
 	target := x.target()
-	for i, r := range items {
-		if i%fetched == 0 {
-			sh.Fetch(items[i:min(i+fetched, len(items))])
-		}
+	for _, r := range items {
 		if !x.plan.Busy() {
 			if !l.room(r.Size()) {
 				return false

@@ -19,9 +19,6 @@ import (
 // encoding and writing.
 const chunkSize = 128 << 10
 
-// fetched is the number of records that are read from memory together before they are encoded.
-const fetched = 32
-
 // leastKept is the size of the smallest list that is kept, in items. Smaller ones are collected quickly.
 const leastKept = 256
 

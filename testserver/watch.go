@@ -203,7 +203,7 @@ func (w *watcher) step() bool {
 		return w.bookmarkAt(n.Version)
 	}
 	w.sink.Flush()
-	w.wait(faultsChanged)
+	w.wait(n.Changed, faultsChanged)
 	return true
 }
 
@@ -230,10 +230,9 @@ func (w *watcher) bookmarkAt(version uint64) bool {
 }
 
 // wait blocks until there may be something to do.
-func (w *watcher) wait(faultsChanged <-chan struct{}) {
-	defer w.store.Leave(w.cursor)
+func (w *watcher) wait(changed, faultsChanged <-chan struct{}) {
 	select {
-	case <-w.store.Wait(w.cursor):
+	case <-changed:
 	case <-faultsChanged:
 	case <-w.schedule.timer.C:
 	case <-w.open.ended:

@@ -27,10 +27,9 @@ type contents struct {
 	root               *node
 	anchor, base, tail *change
 	kept               int
-	waiting            relay         // of cursors
-	changed            signal.Signal // for all others that wait
-	retired            bool          // not served any more
-	epoch              int           // number of restores; a watch of an earlier epoch must end
+	changed            signal.Signal
+	retired            bool // not served any more
+	epoch              int  // number of restores; a watch of an earlier epoch must end
 }
 
 // change is one change of a collection.
@@ -134,12 +133,6 @@ func (c *Collection) reclaim() {
 
 // Changed returns a channel that closes at the next change of the collection.
 func (c *Collection) Changed() <-chan struct{} { return c.changed.Wait() }
-
-// wake wakes everything that waits for a change of the collection.
-func (c *contents) wake() {
-	c.waiting.fire()
-	c.changed.Fire()
-}
 
 // after returns the last change up to a version: a watch of later changes starts there. ok is false if the history does
 // not reach back to it.

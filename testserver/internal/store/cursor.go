@@ -9,7 +9,6 @@ type Cursor struct {
 	from  uint64  // changes up to this version are skipped
 	epoch int
 	def   *registry.Definition // of the collection when the cursor was made
-	turn
 }
 
 // Cursor returns the place after a version. If the history does not reach back to the version, it returns nil and the
@@ -21,7 +20,7 @@ func (s *Store) Cursor(c *Collection, version uint64) (cursor *Cursor, oldest ui
 	if !ok {
 		return nil, c.base.version
 	}
-	cursor = &Cursor{c: c, at: at, from: version, epoch: c.epoch, def: c.Definition(), turn: turn{wake: make(chan struct{}, 1)}}
+	cursor = &Cursor{c: c, at: at, from: version, epoch: c.epoch, def: c.Definition()}
 	return cursor, c.base.version
 }
 
@@ -32,9 +31,11 @@ type Step struct {
 	After   *Record // nil if the object was deleted
 	Deleted *Record // of a deletion: the last state, with the version of the deletion
 
-	None  bool // there is no change
-	Ended bool // the cursor is too far behind, or the resource is not served any more, or not by the same rules
-	Cut   bool // the store was restored
+	None bool // there is no change
+	// Changed closes at the next change after None.
+	Changed <-chan struct{}
+	Ended   bool // the cursor is too far behind, or the resource is not served any more, or not by the same rules
+	Cut     bool // the store was restored
 }
 
 // Next returns the next change up to the version limit. A cursor that is behind by more than backlog changes ends;
@@ -58,22 +59,5 @@ func (s *Store) Next(cursor *Cursor, limit uint64, backlog int) Step {
 	if c.retired || c.Definition() != cursor.def && c.Definition().Schema != nil {
 		return Step{Ended: true}
 	}
-	cursor.looked(&c.waiting)
-	return Step{Version: min(s.version, limit), None: true}
-}
-
-// Wait returns a channel that receives a value when there may be a change after the last Next. A cursor that waits must
-// not do anything else, because others wait for their turn behind it. The caller calls Leave as soon as it stops
-// waiting, whatever the reason, and does not hold the lock.
-func (s *Store) Wait(cursor *Cursor) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return cursor.c.waiting.wait(cursor)
-}
-
-// Leave ends the wait of a cursor. The caller does not hold the lock.
-func (s *Store) Leave(cursor *Cursor) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cursor.c.waiting.leave(cursor)
+	return Step{Version: min(s.version, limit), None: true, Changed: c.changed.Wait()}
 }

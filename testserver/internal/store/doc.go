@@ -13,7 +13,7 @@
 //
 // All collections share one version counter. Each collection is a persistent tree of records (tree.go), so a View or a
 // State of any version costs a pointer. The changes of a collection form a list; a Cursor is a place in it. A change
-// wakes the cursors that wait for it one after another (relay.go).
+// wakes all cursors that wait for it.
 //
 // # Promises
 //
@@ -22,7 +22,6 @@
 //     takes changes from a cursor.
 //  3. A record is encoded once, when it is written. Its members have the order of kube-apiserver.
 //  4. Equal seeds and equal calls give equal UIDs and names.
-//  5. Cursors that wait are woken one after another, and each is woken. One that is stuck after Leave delays no other.
 //
 // # Concurrency
 //

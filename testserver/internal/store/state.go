@@ -56,7 +56,7 @@ func (s *Store) Restore(to *State) {
 		c.start(&change{version: to.version})
 		c.epoch++
 		c.reclaim()
-		c.wake()
+		c.changed.Fire()
 	}
 	s.advanced.Fire()
 	s.restored.Fire()

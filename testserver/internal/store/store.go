@@ -108,7 +108,7 @@ func (s *Store) Define(d *registry.Definition) {
 func (s *Store) Retire(c *Collection) {
 	c.retired = true
 	s.order = slices.DeleteFunc(s.order, func(o *Collection) bool { return o == c })
-	c.wake()
+	c.changed.Fire()
 }
 
 // Collection returns the collection of a resource, or nil if it is not served. The caller holds the lock.
@@ -205,7 +205,7 @@ func (s *Store) append(c *Collection, ch *change) {
 	for c.kept > s.history {
 		c.forget()
 	}
-	c.wake()
+	c.changed.Fire()
 	s.advanced.Fire()
 }
 
@@ -215,7 +215,7 @@ func (s *Store) Compact() {
 		base := &change{version: s.version, number: c.tail.number}
 		c.tail.next = base // open watches point to the old tail, so later changes must be reachable from it too
 		c.start(base)
-		c.wake()
+		c.changed.Fire()
 	}
 }
 

@@ -41,7 +41,7 @@ func (r *Record) isIn(d *registry.Definition, served string) bool {
 		return false
 	}
 	if !d.FromCRD {
-		return served == d.Stored() // r.stored has the same value, in another line of the cache
+		return served == d.Stored()
 	}
 	return served == r.stored
 }

@@ -111,9 +111,6 @@ func (s Shape) AppendItem(dst []byte, r *store.Record) []byte {
 	return s.in(r).AppendMembers(append(dst, '{'), s.dropManaged)
 }
 
-// Fetch reads what AppendItem needs of several records from memory; see store.Fetch.
-func (s Shape) Fetch(records []*store.Record) { store.Fetch(records, s.As != "" && s.As != Table) }
-
 // ListParts returns the JSON before and after the items of a list. The keys of custom resources are sorted, so a client
 // gets the kind and the version only after the last item.
 func (s Shape) ListParts(meta metav1.ListMeta) (head, tail []byte, err error) {
