@@ -38,7 +38,7 @@ func TestRecordedRollouts(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 
-	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	require.NoError(t, err)
 	in, err := decisions.Load(t.Context(), r)
 	require.NoError(t, err)

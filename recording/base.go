@@ -107,17 +107,14 @@ func number(p *codec.Packed) uint64 {
 
 // fold applies the records of a segment, except superseded frames.
 func (b *base) fold(path string, old *superseded) error {
-	f, err := Open(path, ReadOptions{})
+	f, err := Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	var frames []byte
 	n := 0 // frames so far
-	for rec, err := range f.Records(nil) {
-		if err != nil {
-			return err
-		}
+	for rec := range f.Records(nil) {
 		if len(f.Problems()) > 0 {
 			old = &superseded{} // the numbers of the frames are not known any more
 		}

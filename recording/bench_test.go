@@ -103,9 +103,7 @@ func BenchmarkTap(b *testing.B) {
 		make func(*testing.B, recording.Options) *recording.Recorder
 	}{
 		{"tap=none", nil},
-		{"tap=plain", toFile(recording.Plain())},
-		{"tap=repeats", toFile(recording.Repeats())},
-		{"tap=flate", toFile(recording.Flate())},
+		{"tap=file", toFile},
 		{"tap=ring", toRing},
 	} {
 		b.Run(mode.name, func(b *testing.B) {
@@ -130,20 +128,17 @@ func BenchmarkTap(b *testing.B) {
 }
 
 // toFile records to a file.
-func toFile(method recording.Compression) func(*testing.B, recording.Options) *recording.Recorder {
-	return func(b *testing.B, o recording.Options) *recording.Recorder {
-		f, err := os.Create(filepath.Join(b.TempDir(), "bench.rec"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = f.Close() })
-		o.Compression = method
-		r, err := recording.New(&rewinding{File: f}, o)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return r
+func toFile(b *testing.B, o recording.Options) *recording.Recorder {
+	f, err := os.Create(filepath.Join(b.TempDir(), "bench.rec"))
+	if err != nil {
+		b.Fatal(err)
 	}
+	b.Cleanup(func() { _ = f.Close() })
+	r, err := recording.New(&rewinding{File: f}, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
 }
 
 // toRing records to a ring that is so small that it forgets all the time.

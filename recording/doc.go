@@ -2,9 +2,9 @@
 // questions about the past, and for tests of a reconciler against what production sent. Only programs that import it
 // link it.
 //
-// Read tap.go and recorder.go for the way of the bytes to the disk, cutter.go, compare.go and keyframe.go for frames
-// that are written as differences, filter.go for what is hidden, format.go for the file, reader.go for its records,
-// timeline.go for the objects in them, and source.go and stepped.go for tests. Package replay serves a recording.
+// Read tap.go and recorder.go for the way of the bytes to the disk, filter.go for what is hidden, format.go for the
+// file, reader.go for its records, timeline.go for the objects in them, and source.go and stepped.go for tests. Package
+// replay serves a recording.
 //
 // # Example
 //
@@ -13,7 +13,7 @@
 //	client, err := apiclient.New(apiclient.Config{Host: host, WrapTransport: recorder.Wrap})
 //	// every list and watch of client is recorded from here on
 //
-//	file, err := recording.Open("shop.rec", recording.ReadOptions{})
+//	file, err := recording.Open("shop.rec")
 //	timeline, err := recording.Load[*corev1.Pod](ctx, file.Reader, nil)
 //	for _, change := range timeline.At(timeline.Resources()[0], noon) { // the pods that the client knew at noon
 //
@@ -30,8 +30,7 @@
 //     ends, and the client continues.
 //  4. A killed process loses at most the last second. Memory does not grow with uptime.
 //  5. A recording that was cut at any byte, or damaged in the middle, is read as far as possible. The reader reports
-//     which bytes and which times are missing, also of changes that need an earlier state in the damaged part. What a
-//     file may cost is bounded by its size.
+//     which bytes and which times are missing. What a file may cost is bounded by its size.
 //  6. A timeline has at every moment what the running informers of the client had cached.
 //  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test. That
 //     of a stepped source has exactly the cache that production had at each version.

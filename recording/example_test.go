@@ -23,7 +23,7 @@ import (
 // run gives the same events.
 func ExampleNewSource() {
 	_ = func(t *testing.T) { // TestAgainstProduction
-		file, err := recording.Open("testdata/production.rec", recording.ReadOptions{})
+		file, err := recording.Open("testdata/production.rec")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,12 +70,12 @@ func Example() {
 		panic(err)
 	}
 
-	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	if err != nil {
 		panic(err)
 	}
-	for rec, err := range r.Records(nil) {
-		fmt.Println(rec.Kind, rec.Stream.Resource(), len(rec.Data), err)
+	for rec := range r.Records(nil) {
+		fmt.Println(rec.Kind, rec.Stream.Resource(), len(rec.Data))
 	}
 	timeline, err := recording.Load[*corev1.Pod](context.Background(), r, nil)
 	if err != nil {
@@ -85,9 +85,9 @@ func Example() {
 		fmt.Println(c.Type, c.Resource, c.Key, c.ResourceVersion)
 	}
 	// Output:
-	// opened pods 0 <nil>
-	// data pods 164 <nil>
-	// ended pods 0 <nil>
+	// opened pods 0
+	// data pods 164
+	// ended pods 0
 	// ADDED pods shop/web 7
 }
 
@@ -146,7 +146,7 @@ func recorded(list, events string) *recording.Timeline[*corev1.Pod] {
 	if err := recorder.Run(ended); err != nil {
 		panic(err)
 	}
-	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	if err != nil {
 		panic(err)
 	}

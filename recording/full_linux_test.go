@@ -29,7 +29,7 @@ func TestAFullDiskAfterAKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var recorded bytes.Buffer
-	recorder, err := recording.New(&recorded, recording.Options{Keyframes: -1})
+	recorder, err := recording.New(&recorded, recording.Options{})
 	require.NoError(t, err)
 	rt := recorder.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"items":[]}`))}, nil

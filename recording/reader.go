@@ -12,22 +12,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/leatproject/leat/internal/quote"
 )
-
-// ReadOptions are the options of a Reader. The zero value is useful.
-type ReadOptions struct {
-	// Compressions are methods besides Plain, Flate and Repeats.
-	Compressions []Compression
-}
 
 // Reader reads a recording. A damaged recording is read as far as possible: see Problems. It is safe for concurrent
 // use.
 type Reader struct {
-	from    io.ReaderAt
-	size    int64
-	methods methods
-	free    int64 // see effort
+	from io.ReaderAt
+	size int64
+	free int64 // see effort
 
 	created  time.Time
 	complete bool // with a trailer
@@ -41,8 +36,7 @@ type Reader struct {
 // Problem is a part of a recording that cannot be read.
 type Problem struct {
 	Offset, Size int64 // in bytes
-	// From and To are the times of the records before and after the part. To is zero at the end of the file. A change
-	// is written as its difference to an earlier state; if that is in the part, To is the time of the last such change.
+	// From and To are the times of the records before and after the part. To is zero at the end of the file.
 	From, To time.Time
 	Err      error
 }
@@ -69,7 +63,7 @@ func (p Problem) Unwrap() error { return p.Err }
 const problemTime = "15:04:05.000"
 
 // Open opens a file. The caller closes it with Close.
-func Open(path string, o ReadOptions) (*File, error) {
+func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -80,7 +74,7 @@ func Open(path string, o ReadOptions) (*File, error) {
 	}
 	var r *Reader
 	if err == nil {
-		r, err = newReader(f, info.Size(), o)
+		r, err = newReader(f, info.Size())
 	}
 	if err != nil {
 		_ = f.Close() // the other error says more
@@ -103,19 +97,16 @@ func (f *File) Close() error { return f.f.Close() }
 
 // NewReader returns a reader of the recording in the first size bytes of from. The error is ErrNotRecording or a
 // *VersionError, wrapped, or that of from. Damage is not an error: see Problems.
-func NewReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
-	r, err := newReader(from, size, o)
+func NewReader(from io.ReaderAt, size int64) (*Reader, error) {
+	r, err := newReader(from, size)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	return r, nil
 }
 
-func newReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
-	r := &Reader{
-		from: from, size: size, free: 1 << 30, methods: append(methods{Plain(), Flate(), Repeats()}, o.Compressions...),
-		streams: map[uint64]*Stream{},
-	}
+func newReader(from io.ReaderAt, size int64) (*Reader, error) {
+	r := &Reader{from: from, size: size, free: 1 << 30, streams: map[uint64]*Stream{}}
 	head, err := r.read(0, min(size, headerSize))
 	if err != nil {
 		return nil, err
@@ -129,9 +120,7 @@ func newReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
 	}
 	if !r.readIndex() {
 		s := scanner{Reader: r, effort: r.effort(), seen: map[uint64]struct{}{}}
-		if err := s.scan(); err != nil {
-			return nil, err
-		}
+		s.scan()
 	}
 	return r, nil
 }
@@ -290,18 +279,14 @@ func (r *Reader) block(offset int64, kept *buffers, effort *effort) (h blockHead
 	if checksum(stored) != h.crc {
 		return h, nil, errDamaged
 	}
-	method, err := r.methods.find(h.method)
+	if n, err := s2.DecodedLen(stored); err != nil || n != int(h.raw) {
+		return h, nil, errDamaged
+	}
+	kept.payload, err = s2.Decode(slices.Grow(kept.payload[:0], int(h.raw))[:h.raw], stored)
 	if err != nil {
-		return h, nil, &methodError{err}
+		return h, nil, errDamaged
 	}
-	// A block usually has fullBlock bytes. The memory of a larger one grows while it is decompressed, because a damaged
-	// header may announce anything.
-	kept.payload = slices.Grow(kept.payload[:0], int(min(h.raw, 2*fullBlock)))
-	kept.payload, err = method.Decompress(kept.payload, stored, int(h.raw))
-	if err == nil && len(kept.payload) != int(h.raw) {
-		err = errDamaged
-	}
-	return h, kept.payload, err
+	return h, kept.payload, nil
 }
 
 // buffers are memory for a block.
@@ -312,15 +297,11 @@ var (
 	errCut     = errors.New("the file is cut off")
 )
 
-// methodError means that a good block cannot be decompressed.
-type methodError struct{ error }
-
 // Records yields the records of the streams that want selects, in the order in which they were written. A nil want
-// selects all. Damaged blocks are skipped and added to Problems. If a block is compressed by a method that the Reader
-// does not have, the error is the last element.
-func (r *Reader) Records(want func(*Stream) bool) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		p := pass{payloads: payloads{Reader: r, effort: r.effort()}, want: want, numbers: map[uint64]uint64{}, yield: yield}
+// selects all. Damaged blocks are skipped and added to Problems.
+func (r *Reader) Records(want func(*Stream) bool) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		p := pass{Reader: r, effort: r.effort(), want: want, numbers: map[uint64]uint64{}, yield: yield}
 		for i, b := range r.blocks {
 			if slices.ContainsFunc(b.Streams, p.selected) && !p.block(i) {
 				return
@@ -331,11 +312,12 @@ func (r *Reader) Records(want func(*Stream) bool) iter.Seq2[Record, error] {
 
 // pass is one pass over the records.
 type pass struct {
-	payloads
+	*Reader
+	effort  effort
 	buffers buffers // of the present block
 	want    func(*Stream) bool
 	numbers map[uint64]uint64 // of the last record of each stream that began
-	yield   func(Record, error) bool
+	yield   func(Record) bool
 }
 
 // selected reports whether the caller wants a stream. A stream whose beginning is lost has no description.
@@ -349,24 +331,9 @@ func (p *pass) block(i int) bool {
 	h, payload, err := p.Reader.block(p.blocks[i].Offset, &p.buffers, &p.effort)
 	for rest := payload; err == nil && len(rest) > 0; {
 		var e entry
-		if e, rest, err = parseEntry(rest, h.first); err != nil || !p.selected(e.stream) {
-			continue
-		}
-		if e.kind == difference {
-			e.kind = Data
-			if e.data, err = p.resolve(i, payload, e.data); errors.Is(err, errLostKeyframe) {
-				err = nil // the records that remain have a gap
-				continue
-			}
-		}
-		if err == nil && !p.entry(e) {
+		if e, rest, err = parseEntry(rest, h.first); err == nil && p.selected(e.stream) && !p.entry(e) {
 			return false
 		}
-	}
-	var method *methodError
-	if errors.As(err, &method) {
-		p.yield(Record{}, fmt.Errorf("recording: %w", err))
-		return false
 	}
 	if errors.Is(err, errEffort) {
 		offset := p.blocks[i].Offset
@@ -389,20 +356,20 @@ func (p *pass) entry(e entry) bool {
 	rec := Record{Kind: e.kind, Stream: p.streams[e.stream], Time: time.Unix(0, e.at)}
 	switch e.kind {
 	case Opened:
-		return p.yield(rec, nil)
+		return p.yield(rec)
 	case again:
 		rec.Kind, rec.Gap = Opened, e.number > 0
-		return p.yield(rec, nil)
+		return p.yield(rec)
 	}
 	if !began {
 		opened := rec
 		opened.Kind = Opened
-		if !p.yield(opened, nil) {
+		if !p.yield(opened) {
 			return false
 		}
 	}
 	rec.Data, rec.Gap = e.data, e.number != last+1
-	return p.yield(rec, nil)
+	return p.yield(rec)
 }
 
 // damaged notes that the block of an index cannot be read.

@@ -105,14 +105,9 @@ func (k RecordKind) String() string {
 	}
 }
 
-// Kinds of entries that a Reader does not return.
-const (
-	// again is Opened for a stream that was opened before. It makes a later part of a file readable by itself.
-	again RecordKind = 7
-	// difference is Data, written as the difference to a keyframe: the number of blocks from that of the keyframe to
-	// this one, the offset and the size of the keyframe in the payload of its block, and what applyDifference reads.
-	difference RecordKind = 8
-)
+// again is Opened for a stream that was opened before. It makes a later part of a file readable by itself. A Reader
+// does not return it.
+const again RecordKind = 7
 
 // Record is one entry of a recording.
 type Record struct {
@@ -132,7 +127,6 @@ type entry struct {
 	stream uint64
 	number uint64
 	at     int64
-	prefix []byte // precedes data
 	data   []byte
 }
 
@@ -141,8 +135,8 @@ func (e *entry) append(dst []byte, first int64) []byte {
 	dst = binary.AppendUvarint(dst, e.stream)
 	dst = binary.AppendUvarint(dst, e.number)
 	dst = binary.AppendUvarint(dst, uint64(e.at-first))
-	dst = binary.AppendUvarint(dst, uint64(len(e.prefix)+len(e.data)))
-	return append(append(dst, e.prefix...), e.data...)
+	dst = binary.AppendUvarint(dst, uint64(len(e.data)))
+	return append(dst, e.data...)
 }
 
 var errMalformed = errors.New("a malformed record")
@@ -161,7 +155,7 @@ func parseEntry(b []byte, first int64) (e entry, rest []byte, err error) {
 		}
 		numbers[i], b = v, b[n:]
 	}
-	if e.kind < Opened || e.kind > difference || numbers[3] > uint64(len(b)) {
+	if e.kind < Opened || e.kind > again || numbers[3] > uint64(len(b)) {
 		return e, nil, errMalformed
 	}
 	e.stream, e.number, e.at = numbers[0], numbers[1], first+int64(numbers[2])

@@ -21,14 +21,11 @@ const (
 	// flushInterval bounds what a killed process loses. It is half of what the documentation promises.
 	flushInterval = 500 * time.Millisecond
 
-	defaultBacklog   = 16 << 20
-	defaultKeyframes = 32 << 20
+	defaultBacklog = 16 << 20
 )
 
 // Options are the options of a Recorder. The zero value is useful.
 type Options struct {
-	// Compression compresses blocks. Nil means Repeats for a file, and Flate for the dumps of a ring.
-	Compression Compression
 	// Redact names values that are replaced by hashes before they are written, besides those of Secrets, of which
 	// only the values of known plain fields are written. A resource with redactions is requested as JSON, because
 	// protobuf does not name fields.
@@ -41,11 +38,6 @@ type Options struct {
 	JSON bool
 	// Backlog bounds the bytes that wait for the disk, without about 130 bytes for each frame. Zero means 16 MiB.
 	Backlog int
-	// Keyframes bounds the memory in bytes that tells what changed in an object: a frame of a watch is written as its
-	// difference to an earlier one. An object of 8 KB needs 1.2 KB, and one of 1 KB half of its size. Zero means 32
-	// MiB; below zero, all frames are written whole. Redacted resources are always written whole, and so are the
-	// segments of a ring.
-	Keyframes int
 	// Wait delays the client if the backlog is full, also before Run is called. Without it, the rest of the answer is
 	// not recorded, so that a slow disk does not delay an agent.
 	Wait bool
@@ -79,7 +71,6 @@ type Recorder struct {
 	redact redactions
 	key    []byte
 	sink   sink
-	frames *keyframes // nil if all frames are written whole
 
 	streams, events, bytes, written, lost atomic.Uint64
 
@@ -107,8 +98,7 @@ const (
 // sink is where a Recorder writes. Recorder.writing guards it.
 type sink interface {
 	opened(*Stream)
-	data(id uint64, at time.Time, data []byte) origin
-	difference(id uint64, at time.Time, to origin, data []byte) bool
+	data(id uint64, at time.Time, data []byte)
 	ended(kind RecordKind, id uint64, at time.Time)
 	flush() error
 	close() error
@@ -130,14 +120,10 @@ const (
 
 // tapped is an entry of a backlog.
 type tapped struct {
-	kind     RecordKind
-	stream   *tap
-	at       time.Time
-	data     []byte
-	keyframe *keyframe // that a difference refers to, or that data is
-	origin   origin    // of the keyframe of a difference, if it was written before
-	size     int       // of the answer's bytes
-	frames   int       // that are complete
+	kind   RecordKind
+	stream *tap
+	at     time.Time
+	data   []byte
 }
 
 // add appends an entry, with a copy of its data.
@@ -173,16 +159,7 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	method := o.Compression
-	if method == nil {
-		method = Repeats()
-	}
-	format := uint16(plainVersion)
-	if o.Keyframes >= 0 {
-		r.frames = newKeyframes(cmp.Or(o.Keyframes, defaultKeyframes))
-		format = version
-	}
-	r.sink = newWriter(&counted{w, &r.written}, method, format, time.Now())
+	r.sink = newWriter(&counted{w, &r.written}, time.Now())
 	return r, nil
 }
 
@@ -373,7 +350,7 @@ const maxEntries = 4096
 // process passes the entries of a backlog to the sink.
 func (r *Recorder) process(b backlog) {
 	for _, e := range b.entries {
-		e.stream.write(e, e.data)
+		e.stream.write(e)
 	}
 }
 

@@ -18,8 +18,7 @@ import (
 
 // RingOptions are the options of a Ring. Only Dir is required.
 type RingOptions struct {
-	// Options are those of the Recorder. Compression is that of the dumps; the segments have Repeats. Keyframes has no
-	// effect, because a segment must not need one that was forgotten.
+	// Options are those of the Recorder.
 	Options
 	// Dir is the folder of the segments and of the dumps. It is made if it does not exist, and belongs to one Ring.
 	// If an earlier process was killed, NewRing makes a dump of the segments that it left. Such a dump lacks the
@@ -51,8 +50,8 @@ type Ring struct {
 	o    RingOptions
 	ring *ringSink
 
-	// dumps is held while a dump is written and old ones are deleted: a Compression has a state, and an unfinished dump
-	// must not be deleted. A goroutine that holds it may lock Recorder.writing.
+	// dumps is held while a dump is written and old ones are deleted: an unfinished dump must not be deleted. A
+	// goroutine that holds it may lock Recorder.writing.
 	dumps    sync.Mutex
 	dumping  atomic.Bool // by report
 	killed   error       // of the dump of a killed process; NewRing sets it
@@ -67,9 +66,6 @@ const ringSegments = 10
 func NewRing(o RingOptions) (*Ring, error) {
 	o.MaxAge, o.MaxBytes = cmp.Or(o.MaxAge, 10*time.Minute), cmp.Or(o.MaxBytes, 256<<20)
 	o.MaxDumps = cmp.Or(o.MaxDumps, 4)
-	if o.Compression == nil {
-		o.Compression = Flate()
-	}
 	if o.Dir == "" || o.MaxAge < 0 || o.MaxBytes < 0 || o.MaxDumps < 0 {
 		return nil, errors.New("recording: a ring needs a Dir, and no option below 0")
 	}
@@ -141,7 +137,7 @@ func (r *Ring) Dump() (path string, err error) {
 
 // dump copies the state and the segments. The segments stay readable after the ring has deleted them.
 func (r *Ring) dump(to *os.File) error {
-	w := newWriter(to, r.o.Compression, plainVersion, time.Now())
+	w := newWriter(to, time.Now())
 	segments, err := r.copyState(w)
 	defer func() {
 		for _, s := range segments {
@@ -182,9 +178,9 @@ func (r *Ring) copyState(w *writer) ([]*File, error) {
 // The ring has lost a list whose beginning is before the first segment. Its rest cannot be read, so the copy only says
 // that it is lost. copyRecords adds these streams to lost.
 func copyRecords(w *writer, r *Reader, lost map[uint64]bool) error {
-	for rec, err := range r.Records(nil) {
-		if err = cmp.Or(err, w.err); err != nil {
-			return err
+	for rec := range r.Records(nil) {
+		if w.err != nil {
+			return w.err
 		}
 		id := rec.Stream.ID
 		switch {

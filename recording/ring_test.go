@@ -101,7 +101,7 @@ func TestARingKeepsTheLastMinutes(t *testing.T) {
 func requireDump(r *rig, ring *recording.Ring, moments []moment) {
 	path, err := ring.Dump()
 	require.NoError(r, err)
-	file, err := recording.Open(path, recording.ReadOptions{})
+	file, err := recording.Open(path)
 	require.NoError(r, err)
 	defer file.Close()
 	require.True(r, file.Complete())
@@ -233,7 +233,7 @@ func TestARingOfAKilledProcess(t *testing.T) {
 	dumps, err := filepath.Glob(filepath.Join(copied, "dump-*-killed-*.rec"))
 	require.NoError(t, err)
 	require.Len(t, dumps, 1)
-	file, err := recording.Open(dumps[0], recording.ReadOptions{})
+	file, err := recording.Open(dumps[0])
 	require.NoError(t, err)
 	defer file.Close()
 	timeline, err := recording.Load[*corev1.Pod](t.Context(), file.Reader, nil)

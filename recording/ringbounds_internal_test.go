@@ -21,7 +21,7 @@ type feeder struct {
 }
 
 func newFeeder(t *testing.T, o RingOptions) *feeder {
-	o.Dir, o.Compression = t.TempDir(), Plain()
+	o.Dir = t.TempDir()
 	ring, err := NewRing(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ring.ring.close()) })
@@ -85,13 +85,12 @@ func (f *feeder) size() (total int64) {
 func (f *feeder) dump() *Timeline[*corev1.Pod] {
 	path, err := f.ring.Dump()
 	require.NoError(f, err)
-	file, err := Open(path, ReadOptions{})
+	file, err := Open(path)
 	require.NoError(f, err)
 	defer file.Close()
 	require.Empty(f, file.Problems())
 	opened := map[uint64]bool{}
-	for rec, err := range file.Records(nil) {
-		require.NoError(f, err)
+	for rec := range file.Records(nil) {
 		require.False(f, rec.Kind == Opened && opened[rec.Stream.ID], "a stream begins once")
 		opened[rec.Stream.ID] = true
 	}

@@ -77,7 +77,7 @@ func (r *ringSink) begin(at time.Time) error {
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	s.w = newWriter(&counted{s.file, r.written}, Repeats(), plainVersion, at)
+	s.w = newWriter(&counted{s.file, r.written}, at)
 	for id, o := range r.streams {
 		continued := &openStream{Stream: o.Stream, records: o.records}
 		s.w.open[id] = continued
@@ -105,14 +105,14 @@ func (r *ringSink) opened(s *Stream) {
 	}
 }
 
-func (r *ringSink) data(id uint64, at time.Time, data []byte) origin {
+func (r *ringSink) data(id uint64, at time.Time, data []byte) {
 	o := r.streams[id]
 	if o == nil || r.err != nil {
-		return origin{}
+		return
 	}
 	if len(data) > maxRecord {
 		r.ended(Lost, id, at)
-		return origin{}
+		return
 	}
 	r.current().w.data(id, at, data)
 	if o.Watch {
@@ -125,7 +125,6 @@ func (r *ringSink) data(id uint64, at time.Time, data []byte) origin {
 		}
 	}
 	r.rotate(at)
-	return origin{}
 }
 
 // initialSize returns how many bytes of a record are objects of a list, or are initial events.
@@ -143,9 +142,6 @@ func initialSize(s *Stream, data []byte) (size int64) {
 
 // typeSize is the number of bytes at the beginning of a frame that have its type, in JSON and in protobuf.
 const typeSize = 24
-
-// difference is not called, because a ring has no keyframes: a segment must not need one that was forgotten.
-func (r *ringSink) difference(uint64, time.Time, origin, []byte) bool { return false }
 
 func (r *ringSink) ended(kind RecordKind, id uint64, at time.Time) {
 	if r.err != nil {
@@ -329,7 +325,7 @@ func (r *ringSink) flush() error {
 // open opens the segments.
 func (r *ringSink) open() (all []*File, err error) {
 	for _, s := range r.segments {
-		f, err := Open(s.path, ReadOptions{})
+		f, err := Open(s.path)
 		if err != nil {
 			for _, f := range all {
 				_ = f.Close()

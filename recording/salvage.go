@@ -64,9 +64,9 @@ func (r *Ring) dumpKilled(segments []string) error {
 	if err != nil {
 		return killedError(err)
 	}
-	w := newWriter(file, r.o.Compression, plainVersion, time.Now())
+	w := newWriter(file, time.Now())
 	err = copyKilled(w, segments)
-	empty := w.number == 0 && w.head.records == 0
+	empty := len(w.index.Blocks) == 0 && w.lastIndex == 0 && w.head.records == 0
 	if err = cmp.Or(err, w.close(), file.Close()); err != nil || empty {
 		err = cmp.Or(err, os.Remove(path))
 	}
@@ -84,7 +84,7 @@ func killedError(err error) error {
 func copyKilled(w *writer, segments []string) error {
 	lost := map[uint64]bool{}
 	for _, path := range segments {
-		f, err := Open(path, ReadOptions{})
+		f, err := Open(path)
 		if errors.Is(err, ErrNotRecording) {
 			continue // the process was killed before it had written the header
 		}

@@ -17,18 +17,15 @@ type scanner struct {
 	from   int64  // its offset
 }
 
-// scan finds the blocks. It fails if no block can be decompressed for want of the method.
-func (s *scanner) scan() error {
+// scan finds the blocks.
+func (s *scanner) scan() {
 	offset := int64(min(headerSize, s.size))
 	for last := int64(0); offset < s.size; {
 		h, payload, err := s.block(offset, &s.buffers, &s.effort)
-		var method *methodError
 		switch {
-		case errors.As(err, &method):
-			return err
 		case errors.Is(err, errEffort):
 			s.problem(Problem{Offset: offset, Size: s.size - offset, From: timeOf(last), Err: err})
-			return nil
+			return
 		case err == nil:
 			last = h.last
 			s.add(offset, h, payload)
@@ -38,7 +35,7 @@ func (s *scanner) scan() error {
 		if b, e := s.read(offset, min(trailerSize, s.size-offset)); e == nil {
 			if _, ok := parseTrailer(b); ok && offset+trailerSize == s.size {
 				s.complete = true
-				return nil
+				return
 			}
 		}
 		next, h := s.next(offset + 1)
@@ -51,7 +48,6 @@ func (s *scanner) scan() error {
 		s.problem(p)
 		offset = next
 	}
-	return nil
 }
 
 // timeOf returns the time of the last record; zero before the first one.
@@ -68,7 +64,7 @@ func (s *scanner) add(offset int64, h blockHeader, payload []byte) {
 		return
 	}
 	b := indexedBlock{
-		Offset: offset, Size: blockHeaderSize + int64(h.stored), First: h.first, Last: h.last, Records: h.records, Number: h.number,
+		Offset: offset, Size: blockHeaderSize + int64(h.stored), First: h.first, Last: h.last, Records: h.records,
 	}
 	clear(s.seen)
 	for len(payload) > 0 {

@@ -67,12 +67,9 @@ func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
 		s.Note = "the answer is compressed"
 	}
 	t := &tap{recorder: r, Stream: s, framer: framer{watch: s.Watch, protobuf: s.ContentType == typeProtobuf}}
-	switch {
-	case len(hidden) > 0:
+	if len(hidden) > 0 {
 		s.hide(hidden, r.hash())
 		t.filter = newFilter(hidden, r.hash())
-	case s.Watch && r.frames != nil:
-		t.cutter = newCutter(t, r.frames, t.framer.protobuf)
 	}
 	if !r.add(tapped{kind: Opened, stream: t, at: time.Now()}) || s.Note != "" {
 		return
@@ -149,9 +146,8 @@ type tap struct {
 	*Stream
 	recorder *Recorder
 
-	reading sync.Mutex // guards the fields below; the client may close a body that it reads
+	reading sync.Mutex // guards over; the client may close a body that it reads
 	over    bool
-	cutter  *cutter // nil if the goroutine of Run divides the answer into frames
 
 	// The fields below belong to the goroutine of Run.
 	filter *filter // nil if nothing is redacted
@@ -163,12 +159,8 @@ type tap struct {
 func (t *tap) read(p []byte) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	switch {
-	case t.over:
-	case t.cutter != nil:
-		t.over = !t.cutter.add(p)
-	default:
-		t.over = !t.recorder.add(tapped{kind: Data, stream: t, at: time.Now(), data: p, size: len(p)})
+	if !t.over {
+		t.over = !t.recorder.add(tapped{kind: Data, stream: t, at: time.Now(), data: p})
 	}
 }
 
@@ -180,14 +172,11 @@ func (t *tap) close(kind RecordKind) {
 		return
 	}
 	t.over = true
-	if t.cutter != nil {
-		t.cutter.rest()
-	}
 	t.recorder.add(tapped{kind: kind, stream: t, at: time.Now()})
 }
 
 // write passes an entry of the backlog to the sink.
-func (t *tap) write(e tapped, data []byte) {
+func (t *tap) write(e tapped) {
 	r := t.recorder
 	switch {
 	case t.ended:
@@ -197,10 +186,9 @@ func (t *tap) write(e tapped, data []byte) {
 		if t.Note != "" {
 			t.end(Ended, e)
 		}
-	case e.kind == Data || e.kind == difference:
-		r.bytes.Add(uint64(e.size))
-		r.events.Add(uint64(e.frames))
-		if !t.add(e, data) {
+	case e.kind == Data:
+		r.bytes.Add(uint64(len(e.data)))
+		if t.divide(e) != nil {
 			t.end(Lost, e)
 		}
 	default:
@@ -211,26 +199,9 @@ func (t *tap) write(e tapped, data []byte) {
 	}
 }
 
-// add passes the data of an entry to the sink. It returns false if they cannot be written.
-func (t *tap) add(e tapped, data []byte) bool {
-	sink := t.recorder.sink
-	switch {
-	case e.kind == difference:
-		if e.origin.size == 0 {
-			e.origin = t.recorder.frames.origin(e.keyframe)
-		}
-		return sink.difference(t.ID, e.at, e.origin, data)
-	case t.cutter == nil:
-		return t.divide(e, data) == nil
-	}
-	if at := sink.data(t.ID, e.at, data); e.keyframe != nil {
-		t.recorder.frames.written(e.keyframe, at)
-	}
-	return true
-}
-
 // divide redacts data and passes the frames that are complete to the sink.
-func (t *tap) divide(e tapped, data []byte) (err error) {
+func (t *tap) divide(e tapped) (err error) {
+	data := e.data
 	if t.filter != nil {
 		if data, err = t.filter.copy(data); err != nil {
 			return err

@@ -60,8 +60,8 @@ func (c Change[T]) Before() (object T, ok bool, err error) {
 
 // Load reads the changes of the streams that want selects; a nil want selects all. It holds all versions of their
 // objects in memory. Damaged parts are skipped; see Reader.Problems and Notes. T is a pointer to a struct, or
-// *unstructured.Unstructured, which cannot be decoded from protobuf. The error is that of the context, or of a block
-// that cannot be decompressed for want of its method.
+// *unstructured.Unstructured, which cannot be decoded from protobuf. The error is that of the
+// context.
 func Load[T api.Object](ctx context.Context, r *Reader, want func(*Stream) bool) (*Timeline[T], error) {
 	l := newLoader[T](nil)
 	l.timeline.first, l.timeline.last = r.Span()
@@ -73,12 +73,9 @@ func Load[T api.Object](ctx context.Context, r *Reader, want func(*Stream) bool)
 		}
 	}
 	defer l.stop()
-	for rec, err := range r.Records(want) {
+	for rec := range r.Records(want) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("recording: not read to its end: %w", context.Cause(ctx))
-		}
-		if err != nil {
-			return nil, err
 		}
 		l.record(rec)
 	}

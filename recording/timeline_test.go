@@ -114,7 +114,7 @@ func requireLegal(t *testing.T, timeline *recording.Timeline[*corev1.Pod]) {
 
 // TestTimelineOfADamagedFile cuts a recording everywhere. The timeline has the beginning of the changes.
 func TestTimelineOfADamagedFile(t *testing.T) {
-	file := record(t, testserver.Options{}, recording.Options{Compression: recording.Plain()}, func(r *rig) {
+	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
 		random := rand.New(rand.NewPCG(1, 1))
 		follow(r, pods, informer.Options[*corev1.Pod]{})
 		for range 10 {
@@ -126,7 +126,7 @@ func TestTimelineOfADamagedFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, whole.Changes(), 10)
 	for n := 100; n < file.Len(); n += 7 {
-		r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(n), recording.ReadOptions{})
+		r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(n))
 		require.NoError(t, err)
 		part, err := recording.Load[*unstructured.Unstructured](t.Context(), r, nil)
 		require.NoError(t, err)

@@ -1,13 +1,14 @@
 package recording
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/klauspost/compress/s2"
 )
 
 const (
@@ -20,21 +21,16 @@ const (
 // writer writes a recording. It belongs to one goroutine. After an error it writes nothing more.
 type writer struct {
 	w      io.Writer
-	method Compression
 	offset int64
 	err    error
 
-	payload []byte // with room for a header in front
+	payload []byte // of the block
 	head    blockHeader
 	streams map[uint64]bool // of the block
-	out     []byte
-
-	differences int    // bytes of the block that are in differences
-	reference   []byte // the place of a keyframe
+	out     []byte          // a block as it is written
 
 	open    map[uint64]*openStream
 	sinceRe int // blocks since the open streams were described
-	number  uint32
 
 	index     index
 	lastIndex int64
@@ -59,13 +55,12 @@ type indexedBlock struct {
 	First   int64    `json:"first"`
 	Last    int64    `json:"last"`
 	Records uint32   `json:"records"`
-	Number  uint32   `json:"number"`
 	Streams []uint64 `json:"streams"`
 }
 
-func newWriter(w io.Writer, method Compression, format uint16, created time.Time) *writer {
-	x := &writer{w: w, method: method, open: map[uint64]*openStream{}, streams: map[uint64]bool{}}
-	x.write(appendHeader(nil, format, created))
+func newWriter(w io.Writer, created time.Time) *writer {
+	x := &writer{w: w, open: map[uint64]*openStream{}, streams: map[uint64]bool{}}
+	x.write(appendHeader(nil, created))
 	return x
 }
 
@@ -86,44 +81,19 @@ func (x *writer) describe(kind RecordKind, o *openStream, at time.Time) {
 	x.add(entry{kind: kind, stream: o.ID, number: o.records, at: at.UnixNano(), data: b})
 }
 
-// data adds bytes of a stream, and returns where they are. A record with more than maxRecord bytes loses the rest of
-// the stream.
-func (x *writer) data(id uint64, at time.Time, data []byte) origin {
+// data adds bytes of a stream. A record with more than maxRecord bytes loses the rest of the stream.
+func (x *writer) data(id uint64, at time.Time, data []byte) {
 	o := x.open[id]
 	if o == nil || len(data) == 0 {
-		return origin{}
+		return
 	}
 	if len(data) > maxRecord {
 		x.ended(Lost, id, at)
-		return origin{}
+		return
 	}
 	o.records++
 	x.add(entry{kind: Data, stream: id, number: o.records, at: at.UnixNano(), data: data})
-	return origin{x.number, uint32(len(x.payload) - blockHeaderSize - len(data)), uint32(len(data))}
 }
-
-// difference adds bytes of a stream as their difference to a keyframe. It returns false if the keyframe is not in the
-// file, or the difference too large.
-func (x *writer) difference(id uint64, at time.Time, to origin, data []byte) bool {
-	o := x.open[id]
-	if o == nil {
-		return true
-	}
-	if to.size == 0 || len(data) > maxRecord-maxPlace {
-		return false
-	}
-	x.room(len(data) + maxPlace)
-	x.reference = binary.AppendUvarint(x.reference[:0], uint64(x.number-to.block))
-	x.reference = binary.AppendUvarint(x.reference, uint64(to.offset))
-	x.reference = binary.AppendUvarint(x.reference, uint64(to.size))
-	o.records++
-	x.differences += len(data)
-	x.add(entry{kind: difference, stream: id, number: o.records, at: at.UnixNano(), prefix: x.reference, data: data})
-	return true
-}
-
-// maxPlace is the number of bytes that the place of a keyframe takes at most.
-const maxPlace = 3 * binary.MaxVarintLen32
 
 // ended ends a stream.
 func (x *writer) ended(kind RecordKind, id uint64, at time.Time) {
@@ -135,19 +105,13 @@ func (x *writer) ended(kind RecordKind, id uint64, at time.Time) {
 	x.add(entry{kind: kind, stream: id, number: o.records + 1, at: at.UnixNano()})
 }
 
-// room ends the block if it has no room for n bytes.
-func (x *writer) room(n int) {
-	for x.head.records > 0 && (len(x.payload) >= fullBlock || len(x.payload)+n > maxRecord) {
-		x.endBlock()
-	}
-}
-
 // add adds an entry, and ends the block before it if that is full.
 func (x *writer) add(e entry) {
-	x.room(len(e.prefix) + len(e.data))
+	for x.head.records > 0 && (len(x.payload) >= fullBlock || len(x.payload)+len(e.data) > maxRecord) {
+		x.endBlock()
+	}
 	if x.head.records == 0 {
 		x.head.first, x.head.last = e.at, e.at
-		x.payload = append(x.payload[:0], make([]byte, blockHeaderSize)...)
 	}
 	e.at = max(e.at, x.head.first) // the clock may have been set back
 	x.head.last = max(x.head.last, e.at)
@@ -169,7 +133,7 @@ func (x *writer) endBlock() {
 	}
 	last := x.head.last
 	x.index.Blocks = append(x.index.Blocks, indexedBlock{
-		Offset: x.offset, First: x.head.first, Last: last, Records: x.head.records, Number: x.number,
+		Offset: x.offset, First: x.head.first, Last: last, Records: x.head.records,
 		Streams: slices.Sorted(maps.Keys(x.streams)),
 	})
 	x.writeBlock()
@@ -187,28 +151,15 @@ func (x *writer) endBlock() {
 	}
 }
 
-// different reports whether repeats are not worth their search, because most of the block are differences.
-func (x *writer) different() bool {
-	return x.method.ID() == repeatsID && x.differences > len(x.payload)/2
-}
-
 // writeBlock compresses and writes the payload with the header in head, and makes both empty.
 func (x *writer) writeBlock() {
-	raw := x.payload[blockHeaderSize:]
-	block := x.payload
-	if x.method.ID() != 0 && !x.different() {
-		x.out = append(x.out[:0], make([]byte, blockHeaderSize)...)
-		if x.out = x.method.Compress(x.out, raw); len(x.out) < len(block) {
-			block, x.head.method = x.out, x.method.ID()
-		}
-	}
-	stored := block[blockHeaderSize:]
-	x.head.stored, x.head.raw = uint32(len(stored)), uint32(len(raw))
-	x.head.number, x.head.crc = x.number, checksum(stored)
-	x.number++
-	x.head.append(block[:0])
-	x.write(block)
-	x.payload, x.head, x.differences = x.payload[:0], blockHeader{}, 0
+	room := blockHeaderSize + s2.MaxEncodedLen(len(x.payload))
+	x.out = slices.Grow(x.out[:0], room)[:room]
+	stored := s2.Encode(x.out[blockHeaderSize:], x.payload)
+	x.head.stored, x.head.raw, x.head.crc = uint32(len(stored)), uint32(len(x.payload)), checksum(stored)
+	x.head.append(x.out[:0])
+	x.write(x.out[:blockHeaderSize+len(stored)])
+	x.payload, x.head = x.payload[:0], blockHeader{}
 	if cap(x.payload) > 4*fullBlock { // one large object does not cost memory forever
 		x.payload, x.out = nil, nil
 	}
@@ -222,7 +173,7 @@ func (x *writer) writeIndex(at int64) {
 		return
 	}
 	offset := x.offset
-	x.payload = append(append(x.payload[:0], make([]byte, blockHeaderSize)...), b...)
+	x.payload = append(x.payload[:0], b...)
 	x.head = blockHeader{kind: indexBlock, first: at, last: at}
 	x.writeBlock()
 	x.lastIndex = offset

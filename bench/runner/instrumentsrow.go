@@ -21,9 +21,9 @@ func instruments(z Sizes) Row {
 	return Row{
 		Name: "instruments", Title: "Recordings and the page", Columns: eventColumns,
 		Rounds: 2*z.Rounds + 1, // the bounds are a few percent
-		Note: "The row Events of a watch, with eight fields in JSON and ten times as many events. The tap records to a file with the " +
-			"default compression, or to a ring of 16 MiB, and the client waits for it, so that nothing is lost. A viewer requests the " +
-			"state of the page every second, from another process.",
+		Note: "The row Events of a watch, with eight fields in JSON and ten times as many events. The tap records to a file or " +
+			"to a ring of 16 MiB, and the client waits for it, so that nothing is lost. A viewer requests the state of the page every " +
+			"second, from another process.",
 		Entrants: instrumented(spec, []Entrant{
 			{Label: "leat"},
 			{Label: "leat, tap", Spec: file},

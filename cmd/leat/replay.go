@@ -89,7 +89,7 @@ func (o replayOptions) run(ctx context.Context, path string, stdin io.Reader, st
 	if err := o.serve.Check(); err != nil {
 		return err
 	}
-	file, err := recording.Open(path, recording.ReadOptions{})
+	file, err := recording.Open(path)
 	if err != nil {
 		return err
 	}

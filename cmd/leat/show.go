@@ -123,7 +123,7 @@ func (o showOptions) run(ctx context.Context, path string, args []string, stdout
 	if err != nil {
 		return err
 	}
-	file, err := recording.Open(path, recording.ReadOptions{})
+	file, err := recording.Open(path)
 	if err != nil {
 		return err
 	}

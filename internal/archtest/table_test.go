@@ -95,6 +95,7 @@ var confined = []layer{
 	{"k8s.io/api", "leaderelection recorder shard internal/listerwatchertest cmd/* examples/*"},
 	{"github.com/prometheus", "metrics program cmd/* examples/* internal/soak"},
 	{"github.com/spf13", "cmd/* examples/*"},
+	{"github.com/klauspost/compress", "recording"},
 	{"github.com/theory/jsonpath", "cmd/*"},
 	{"golang.org/x/term", "apiclient/exec"},
 	{"sigs.k8s.io/yaml", "apiclient/kubeconfig testserver/faultplan testserver/internal/wire internal/serve cmd/* examples/*"},

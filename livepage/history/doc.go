@@ -3,7 +3,7 @@
 //
 // # Example
 //
-//	file, err := recording.Open("shop.rec", recording.ReadOptions{})
+//	file, err := recording.Open("shop.rec")
 //	page, err := history.New(ctx, file.Reader, history.Options{Name: "shop.rec"})
 //	http.Serve(listener, page)
 //

@@ -106,7 +106,7 @@ func minute(t *testing.T, o recording.Options) *world {
 // open returns the page of the first n bytes.
 func (w *world) open(t *testing.T, n int) *history.Page {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), int64(n), recording.ReadOptions{})
+	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), int64(n))
 	require.NoError(t, err)
 	p, err := history.New(t.Context(), r, history.Options{Name: "minute.rec"})
 	require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestSecretsAreHidden(t *testing.T) {
 
 // TestDamagedFiles cuts a recording everywhere. Each page has the beginning, and says what is missing.
 func TestDamagedFiles(t *testing.T) {
-	w := minute(t, recording.Options{Compression: recording.Plain()})
+	w := minute(t, recording.Options{})
 	whole := 0
 	for n := 2000; n < w.file.Len(); n += 997 {
 		p := w.open(t, n)
@@ -285,7 +285,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	require.Greater(t, whole, 20)
-	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), 16, recording.ReadOptions{})
+	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), 16)
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), r, history.Options{})
 	require.ErrorIs(t, err, history.ErrEmpty)

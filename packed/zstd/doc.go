@@ -6,8 +6,6 @@
 //	hold := packed.Coded[*corev1.Pod](zstd.Train)
 //	pods := informer.New(client, informer.Options[*corev1.Pod]{Hold: hold})
 //
-// Blocks compresses the blocks of recordings: see package recording.
-//
 // Train makes a dictionary of the first objects of the first list; package packed says when it is called again.
 //
 // # Promises

@@ -65,35 +65,3 @@ func TestPoorSamples(t *testing.T) {
 		}
 	}
 }
-
-// TestBlocks compresses blocks of a recording, and decompresses them on several goroutines, with a limit.
-func TestBlocks(t *testing.T) {
-	b, err := zstd.NewBlocks()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.ID() != 2 {
-		t.Error("the number of zstd in recordings is 2")
-	}
-	var all sync.WaitGroup
-	for _, text := range append(samples(100), nil, bytes.Repeat([]byte("long "), 1<<16)) {
-		packed := b.Compress([]byte("before"), text)[len("before"):]
-		all.Go(func() {
-			back, err := b.Decompress([]byte("before"), packed, len(text))
-			if err != nil || string(back) != "before"+string(text) {
-				t.Errorf("%d bytes became %d: %v", len(text), len(back), err)
-			}
-			if len(text) > 0 {
-				if _, err := b.Decompress(nil, packed, len(text)-1); err == nil {
-					t.Error("more bytes than the limit were accepted")
-				}
-			}
-		})
-	}
-	all.Wait()
-	for _, wrong := range []string{"no frame", "\x28\xb5\x2f\xfd"} {
-		if _, err := b.Decompress(nil, []byte(wrong), 100); err == nil {
-			t.Errorf("%q was decompressed", wrong)
-		}
-	}
-}

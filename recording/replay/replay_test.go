@@ -116,7 +116,7 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+			reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 			require.NoError(t, err)
 			timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), reader, nil)
 			require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestASlowReplay(t *testing.T) {
 		end()
 		written.Wait()
 	})
-	reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	require.NoError(t, err)
 	timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), reader, nil)
 	require.NoError(t, err)

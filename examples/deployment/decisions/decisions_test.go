@@ -88,7 +88,7 @@ func replay(t *testing.T, in *decisions.Recorded, run []*decisions.Decision) (ag
 
 func load(t *testing.T, file *bytes.Buffer) *decisions.Recorded {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	require.NoError(t, err)
 	in, err := decisions.Load(t.Context(), r)
 	require.NoError(t, err)
