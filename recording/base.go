@@ -105,23 +105,14 @@ func number(p *codec.Packed) uint64 {
 	return n
 }
 
-// fold applies the records of a segment, except superseded frames.
-func (b *base) fold(path string, old *superseded) error {
+// fold applies the records of a segment.
+func (b *base) fold(path string) error {
 	f, err := Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	var frames []byte
-	n := 0 // frames so far
 	for rec := range f.Records(nil) {
-		if len(f.Problems()) > 0 {
-			old = &superseded{} // the numbers of the frames are not known any more
-		}
-		if rec.Kind == Data && rec.Stream.Watch {
-			frames, n = old.matters(frames[:0], rec.Stream, rec.Data, n)
-			rec.Data = frames
-		}
 		if rec.Kind == Opened && rec.Gap && !rec.Stream.Watch {
 			continue // the rest of a list: its beginning is in an earlier segment, which was folded
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"iter"
 )
 
 // framer divides the bytes of an answer into records: those of a watch into whole frames, and those of a list as they
@@ -84,4 +85,18 @@ func (f *framer) complete(b []byte) (n int) {
 		f.frames++
 	}
 	return n
+}
+
+// framesOf yields the frames of a record of a watch. The last one may be incomplete.
+func framesOf(stream *Stream, data []byte) iter.Seq2[[]byte, bool] {
+	f := framer{watch: true, protobuf: stream.ContentType == typeProtobuf}
+	return func(yield func([]byte, bool) bool) {
+		for len(data) > 0 {
+			n, complete := f.finish(data)
+			if !yield(data[:n], complete) {
+				return
+			}
+			data = data[n:]
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -250,65 +249,4 @@ func TestRedactedFrames(t *testing.T) {
 			require.NotContains(t, payloads, value)
 		}
 	}
-}
-
-// TestIdentifyOneFrame has a frame without an object, and another one behind it in the same piece.
-func TestIdentifyOneFrame(t *testing.T) {
-	frame := `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"1","x":1}}}` + "\n"
-	_, known, more := identifyJSON(maphash.MakeSeed(), []byte(`{"type":"ERROR"}`+"\n"+frame))
-	require.False(t, known)
-	require.False(t, more)
-	_, known, _ = identifyJSON(maphash.MakeSeed(), []byte(frame))
-	require.True(t, known)
-}
-
-// TestIdentify finds the same object in frames that differ, and other objects in frames that do not.
-func TestIdentify(t *testing.T) {
-	seed := maphash.MakeSeed()
-	json := func(object string) uint64 {
-		i, known, _ := identifyJSON(seed, []byte(`{"type":"ADDED","object":`+object+"}\n"))
-		if known {
-			require.Equal(t, len(`{"type":"ADDED","object":`), i.start)
-		}
-		return i.id
-	}
-	web := json(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","generateName":"w-","uid":"1","resourceVersion":"5"}}`)
-	require.NotZero(t, web)
-	for object, same := range map[string]bool{
-		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","generateName":"w-","uid":"1","resourceVersion":"6"},"spec":{}}`: true,
-		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","uid":"2","resourceVersion":"6"}}`:                               false,
-		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"wea","uid":"1","resourceVersion":"6"}}`:                               false,
-		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","uid":"1"}}`:                       false,
-	} {
-		require.Equal(t, same, json(object) == web, object)
-	}
-	for _, before := range []string{"", `"annotations":{"a":"b"},`} {
-		versioned := func(version string) uint64 {
-			return json(`{"apiVersion":"v1","kind":"Pod","metadata":{` + before + `"name":"web","resourceVersion":"` + version + `","uid":"1"}}`)
-		}
-		require.NotZero(t, versioned("5"))
-		require.Equal(t, versioned("5"), versioned("6"))
-	}
-	for _, object := range []string{
-		`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","creationTimestamp":null}}`, `{"metadata":{}}`, `{}`, `[]`, ``,
-		`{"kind":7,"metadata":{"name":"web","uid":"1"}}`,
-	} {
-		require.Zero(t, json(object), object)
-	}
-	bookmark := `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","creationTimestamp":null}}}` + "\n"
-	_, known, more := identifyJSON(seed, []byte(bookmark+`{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"web","uid":"1"}}}`))
-	require.False(t, known || more, "what follows is another frame")
-}
-
-// FuzzIdentify finds an object in arbitrary bytes. Its place is inside of them.
-func FuzzIdentify(f *testing.F) {
-	f.Add([]byte(`{"type":"ADDED","object":{"kind":"Pod","metadata":{"annotations":{},"name":"web","uid":"1"}}}`))
-	f.Add([]byte("\x00\x00\x00\x20\x0a\x01A\x12\x18\x0a\x16k8s\x00\x0a\x02\x0a\x00\x12\x0c\x0a\x0a\x0a\x03web\x2a\x01\x31"))
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		seed := maphash.MakeSeed()
-		for _, identify := range []func(maphash.Seed, []byte) (objectID, bool, bool){identifyJSON, identifyProtobuf} {
-			i, known, _ := identify(seed, frame)
-			require.True(t, !known || i.start > 0 && i.start <= len(frame))
-		}
-	})
 }

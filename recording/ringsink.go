@@ -34,7 +34,6 @@ type segment struct {
 	end   time.Time
 	file  *os.File // nil after the segment is complete
 	w     *writer
-	old   *superseded
 	size  int64
 
 	// The fields below describe the end of a complete segment.
@@ -72,7 +71,7 @@ func newRingSink(o RingOptions, written, lost *atomic.Uint64) (*ringSink, error)
 // begin begins a segment with the descriptions of the open streams.
 func (r *ringSink) begin(at time.Time) error {
 	r.next++
-	s := &segment{path: segmentName(r.o.Dir, r.next), begin: at, old: newSuperseded()}
+	s := &segment{path: segmentName(r.o.Dir, r.next), begin: at}
 	var err error
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
@@ -115,9 +114,6 @@ func (r *ringSink) data(id uint64, at time.Time, data []byte) {
 		return
 	}
 	r.current().w.data(id, at, data)
-	if o.Watch {
-		r.current().old.note(o.Stream, data, r.pending[id] != nil)
-	}
 	if list := r.pending[id]; list != nil {
 		list.size += initialSize(o.Stream, data)
 		if o.Watch && isInitialEnd(data) {
@@ -194,7 +190,7 @@ func (r *ringSink) rotate(at time.Time) {
 	for id := range r.pending {
 		s.unfinished[id] = true
 	}
-	s.size, s.end, s.file, s.w, s.old.last = s.w.offset, at, nil, nil, nil
+	s.size, s.end, s.file, s.w = s.w.offset, at, nil, nil
 	if r.err == nil {
 		r.fail(r.begin(at))
 	}
@@ -272,7 +268,7 @@ func (r *ringSink) forget(now time.Time) error {
 	}
 	for range n {
 		s := r.segments[0]
-		if err := r.base.fold(s.path, s.old); err != nil {
+		if err := r.base.fold(s.path); err != nil {
 			return err
 		}
 		if err := os.Remove(s.path); err != nil {
