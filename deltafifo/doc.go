@@ -3,10 +3,9 @@
 //
 //	Reflector ──Put, Delete, Replace──▶ DeltaFIFO ──batch──▶ handleDeltas of the informer
 //
-// The reflector is the only producer of changes, except with package scopes: then each scope has a reflector, and each
-// reflector a [Scope]. The informer is the only consumer. The queue keeps a map of all
+// The reflector is the only producer of changes, and the informer is the only consumer. The queue keeps a map of all
 // objects, which includes the changes that the consumer has not taken yet. It compares a list with this map, and does
-// not need the consumer's cache.
+// not need the consumer's cache. A producer that merges several streams uses a [Txn] instead; package scopes does.
 //
 // # Example
 //
@@ -30,12 +29,14 @@
 //  5. The cost of a list depends on the number of changes. A known object, as the same pointer, makes no change.
 //  6. The version of a batch is exactly the version of the state after it. A bookmark is a batch without changes.
 //  7. The batch that completes the first list says so, once.
-//  8. The queue holds only objects that are known or in a batch. A huge batch does not make later ones slow.
+//  8. The changes of a [Txn] are in one batch.
+//  9. The queue holds only objects that are known or in a batch. A huge batch does not make later ones slow.
 //
 // # Concurrency
 //
 // One goroutine may produce (Put, Delete, DeleteKey, Bookmark, Replace, Flush, Get, Lookup, KnownLen) and one may
-// consume (Pop, then Close). Resync may be called on any goroutine. Pop blocks, at most until its context ends, and
+// consume (Pop, then Close). Several goroutines may produce if each of them uses a [Txn]. Resync may be called on any
+// goroutine. Pop blocks, at most until its context ends, and
 // Close blocks until no batch is processed. One mutex guards the changes. It is not held while a batch is processed, so
 // the producer does not wait for the consumer, and the function that processes a batch may use the queue, except Pop,
 // Flush and Close. Two batches are never processed at once.

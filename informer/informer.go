@@ -81,7 +81,8 @@ type Options[T api.Object] struct {
 }
 
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
-// corresponds to cache.SharedIndexInformer of client-go. The pipeline does the work; the informer shows its objects as T.
+// corresponds to cache.SharedIndexInformer of client-go. The pipeline does the work; the informer shows its objects as
+// T.
 type Informer[T api.Object] struct {
 	lw       api.ListerWatcher[T]
 	o        Options[T]

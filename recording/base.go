@@ -278,7 +278,7 @@ func (b *base) list(w *writer, id uint64, sc *scopeState) error {
 		size += protowire.SizeTag(itemsField) + protowire.SizeBytes(item)
 	}
 	slices.SortFunc(keys, func(a, b api.Key) int { return strings.Compare(a.String(), b.String()) })
-	e := listEncoder{protobuf: s.ContentType == typeProtobuf}
+	e := listEncoder{protobuf: s.protobuf()}
 	out := e.begin(nil, s.Resource().GroupVersion().String(), sc.kind+"List", sc.version, size)
 	for i, key := range keys {
 		p := b.places[number(sc.objects[key])]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/recording/internal/frame"
 )
 
 // decoding decodes one stream while its records are read. The decoder runs in a coroutine, because it reads and the
@@ -71,6 +72,21 @@ func (d *decoding[T]) feed(data []byte) {
 	d.sniff(data)
 	d.rest = data
 	d.resume()
+}
+
+// maxHead is the number of bytes in which the kind is searched.
+const maxHead = 4096
+
+// sniff finds the kind of the resource in the first bytes of the stream.
+func (d *decoding[T]) sniff(b []byte) {
+	kind := &d.kind.resource.Kind
+	if *kind != "" && (*kind != asMetadata || d.stream.partial()) || len(d.head) >= maxHead {
+		return
+	}
+	d.head = append(d.head, b[:min(len(b), maxHead-len(d.head))]...)
+	if name := frame.Kind(d.head, d.stream.Watch, d.stream.protobuf()); name != "" {
+		*kind = name
+	}
 }
 
 // end ends the data. A nil error is a regular end.

@@ -2,9 +2,9 @@
 // questions about the past, and for tests of a reconciler against what production sent. Only programs that import it
 // link it.
 //
-// Read tap.go and recorder.go for the way of the bytes to the disk, filter.go for what is hidden, format.go for the
-// file, reader.go for its records, timeline.go for the objects in them, and source.go and stepped.go for tests. Package
-// replay serves a recording.
+// Read tap.go and recorder.go for the way of the bytes to the disk, internal/redact for what is hidden, format.go for
+// the file, reader.go for its records, timeline.go for the objects in them, and source.go and stepped.go for tests.
+// Package replay serves a recording.
 //
 // # Example
 //

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
+
+	"github.com/leatproject/leat/recording/internal/frame"
 )
 
 // A recording is a header, blocks, and a trailer. All numbers are little-endian.
@@ -36,8 +38,8 @@ const (
 	// fullBlock is the size at which a writer ends a block. Larger blocks compress by a few percent better; a damaged
 	// block loses its whole content.
 	fullBlock = 256 << 10
-	// maxRecord bounds the data of one record. It is above the largest frame that package codec reads.
-	maxRecord = 24 << 20
+	// maxRecord bounds the data of one record.
+	maxRecord = frame.MaxSize
 )
 
 // Kinds of blocks.

@@ -63,6 +63,9 @@ const (
 	asTable    = "Table"
 )
 
+// protobuf reports whether the data are protobuf.
+func (s *Stream) protobuf() bool { return s.ContentType == typeProtobuf }
+
 // partial reports whether the stream has only the metadata of the objects.
 func (s *Stream) partial() bool { return s.As == asMetadata }
 

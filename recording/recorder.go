@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/recording/internal/redact"
 )
 
 const (
@@ -49,6 +51,32 @@ type Options struct {
 	Logger *zap.Logger
 }
 
+// Mark is the beginning of every text that stands for a redacted one. The whole text is valid base64, so that it can
+// also stand for the bytes of a Secret: decoded, it is "redacted:" and twelve bytes of a keyed hash.
+const Mark = redact.Mark
+
+// Redaction names values that must not reach the disk.
+type Redaction struct {
+	// Resource is the plural name, such as "configmaps", or the plural name with its group, such as "deployments.apps".
+	// A name without a group is that of the resources of all groups. "*" is every resource. The case of letters does
+	// not matter.
+	Resource string
+	// Path leads from the object to a field: "data", "spec.template.spec.containers.env.value",
+	// "metadata.annotations['example.com/token']". "*" is every field of an object. The items of a list need no
+	// mention; [*] is allowed. All values below the field are replaced, except the kind and the identity of the object.
+	// Fields whose names differ only in the case of letters are replaced too. Stats.Redacted does not count them, so it
+	// shows a path in the wrong case, and one that leads nowhere.
+	Path string
+}
+
+// paths returns redactions as package redact takes them.
+func paths(all []Redaction) (paths []redact.Path) {
+	for _, r := range all {
+		paths = append(paths, redact.Path(r))
+	}
+	return paths
+}
+
 // Stats are numbers of a Recorder.
 type Stats struct {
 	Streams uint64 // lists and watches that have begun
@@ -68,7 +96,7 @@ type Stats struct {
 type Recorder struct {
 	o      Options
 	log    *zap.Logger
-	redact redactions
+	redact redact.Paths
 	key    []byte
 	sink   sink
 
@@ -165,7 +193,7 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 
 func newRecorder(o Options) (*Recorder, error) {
 	o.Backlog, o.Redact = cmp.Or(o.Backlog, defaultBacklog), slices.Clone(o.Redact)
-	compiled, err := compileRedactions(o.Redact)
+	compiled, err := redact.Compile(paths(o.Redact))
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +226,7 @@ func (r *Recorder) hash() hash.Hash { return hmac.New(sha256.New, r.key) }
 func (r *Recorder) Stats() Stats {
 	return Stats{
 		Streams: r.streams.Load(), Events: r.events.Load(), Bytes: r.bytes.Load(), Written: r.written.Load(), Lost: r.lost.Load(),
-		Redacted: r.redact.hits(r.o.Redact),
+		Redacted: r.redact.Hits(paths(r.o.Redact)),
 	}
 }
 

@@ -194,35 +194,6 @@ func TestStreamOf(t *testing.T) {
 	}
 }
 
-// TestRedactionWithoutAGroup is that of the resources of all groups. Secrets have their known form too.
-func TestRedactionWithoutAGroup(t *testing.T) {
-	compiled, err := compileRedactions([]Redaction{{"deployments", "spec"}, {"jobs.batch", "spec"}})
-	require.NoError(t, err)
-	for resource, want := range map[string]int{
-		"deployments": 1, "deployments.apps": 1, "jobs.batch": 1, "jobs": 0, "jobs.example.com": 0, "secrets": 2, "pods": 0,
-	} {
-		require.Len(t, compiled.of(resource), want, resource)
-	}
-}
-
-// TestKindOfJSON finds the kind in lists and events.
-func TestKindOfJSON(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"ownerReferences":[{"kind":"Job"}]}}]}`:                          "Pod",
-		`{"apiVersion":"a/v1","items":[{"apiVersion":"a/v1","kind":"AllowList","metadata":{}}],"kind":"AllowListList"}`:             "AllowList",
-		`{"apiVersion":"a/v1","items":[{"apiVersion":"a/v1","data":{"kind":"No"},"kind":"Widget"`:                                   "Widget",
-		`{"apiVersion":"a/v1","items":[],"kind":"WidgetList","metadata":{}}`:                                                        "Widget",
-		`{"kind":"Table","rows":[{"object":{"kind":"PartialObjectMetadata"}}]}`:                                                     "",
-		`{"type":"ADDED","object":{"spec":{"kind":"No"},"kind":"Widget"}}`:                                                          "Widget",
-		`{"type":"BOOKMARK","object":{"metadata":{}}}` + "\n" + `{"type":"ADDED","object":{"metadata":{},"kind":"Widget","spec":{}`: "Widget",
-		`{"kind":"Po`: "",
-		`]`:           "",
-		``:            "",
-	} {
-		require.Equal(t, want, jsonKind([]byte(text)), text)
-	}
-}
-
 // TestARingWaitsForTheNextPage gets the pages of a list with pauses, while a watch of another resource goes on. No
 // segment begins between the pages. A client that never requests a next page delays a segment for a minute at most.
 func TestARingWaitsForTheNextPage(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/leatproject/leat/recording/internal/frame"
 )
 
 // ringSink writes segments, and forgets the oldest. What it forgets changes the base.
@@ -128,9 +130,9 @@ func initialSize(s *Stream, data []byte) (size int64) {
 	if !s.Watch {
 		return int64(len(data))
 	}
-	for frame := range framesOf(s, data) {
-		if bytes.Contains(frame[:min(len(frame), typeSize)], []byte("ADDED")) {
-			size += int64(len(frame))
+	for one := range frame.Of(data, s.protobuf()) {
+		if bytes.Contains(one[:min(len(one), typeSize)], []byte("ADDED")) {
+			size += int64(len(one))
 		}
 	}
 	return size

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/leatproject/leat/recording/internal/frame"
+	"github.com/leatproject/leat/recording/internal/redact"
 )
 
 // Wrap returns a RoundTripper that sends requests with next and records the answers to lists and watches of
@@ -30,7 +33,7 @@ func (t *tapping) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return t.next.RoundTrip(req)
 	}
-	hidden := t.recorder.redact.of(s.Resource().String())
+	hidden := t.recorder.redact.Of(s.Resource().String())
 	sent := req
 	if len(hidden) > 0 || t.recorder.o.JSON || s.Watch && req.Header.Get("Accept-Encoding") != "" {
 		sent = req.Clone(req.Context())
@@ -51,7 +54,7 @@ func (t *tapping) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // tap records an answer.
-func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
+func (r *Recorder) tap(s *Stream, resp *http.Response, hidden redact.Roots) {
 	s.ID, s.Code, s.ContentType = r.streams.Add(1), resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
 	encoding := resp.Header.Get("Content-Encoding")
 	switch {
@@ -66,10 +69,10 @@ func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
 	case encoding != "" && (encoding != "gzip" || s.Watch):
 		s.Note = "the answer is compressed"
 	}
-	t := &tap{recorder: r, Stream: s, framer: framer{watch: s.Watch, protobuf: s.ContentType == typeProtobuf}}
+	t := &tap{recorder: r, Stream: s, frames: frame.Divider{Watch: s.Watch, Protobuf: s.protobuf()}}
 	if len(hidden) > 0 {
-		s.hide(hidden, r.hash())
-		t.filter = newFilter(hidden, r.hash())
+		redact.Selectors(s.Options, hidden, r.hash())
+		t.filter = redact.NewFilter(hidden, r.hash())
 	}
 	if !r.add(tapped{kind: Opened, stream: t, at: time.Now()}) || s.Note != "" {
 		return
@@ -150,8 +153,8 @@ type tap struct {
 	over    bool
 
 	// The fields below belong to the goroutine of Run.
-	filter *filter // nil if nothing is redacted
-	framer framer
+	filter *redact.Filter // nil if nothing is redacted
+	frames frame.Divider
 	ended  bool
 }
 
@@ -192,7 +195,7 @@ func (t *tap) write(e tapped) {
 			t.end(Lost, e)
 		}
 	default:
-		if rest := t.framer.rest(); len(rest) > 0 {
+		if rest := t.frames.Rest(); len(rest) > 0 {
 			r.sink.data(t.ID, e.at, rest)
 		}
 		t.end(e.kind, e)
@@ -203,16 +206,16 @@ func (t *tap) write(e tapped) {
 func (t *tap) divide(e tapped) (err error) {
 	data := e.data
 	if t.filter != nil {
-		if data, err = t.filter.copy(data); err != nil {
+		if data, err = t.filter.Copy(data); err != nil {
 			return err
 		}
 	}
-	before := t.framer.frames
-	first, rest, err := t.framer.add(data)
+	before := t.frames.Frames
+	first, rest, err := t.frames.Add(data)
 	if err != nil {
 		return err
 	}
-	t.recorder.events.Add(t.framer.frames - before)
+	t.recorder.events.Add(t.frames.Frames - before)
 	for _, whole := range [][]byte{first, rest} {
 		if len(whole) > 0 {
 			t.recorder.sink.data(t.ID, e.at, whole)
@@ -227,5 +230,5 @@ func (t *tap) end(kind RecordKind, e tapped) {
 		t.recorder.lost.Add(1)
 	}
 	t.recorder.sink.ended(kind, t.ID, e.at)
-	t.filter, t.framer = nil, framer{}
+	t.filter, t.frames = nil, frame.Divider{}
 }

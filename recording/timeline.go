@@ -367,7 +367,7 @@ func (d *decoding[T]) decode() error {
 		return nil
 	}}
 	resource := d.stream.Resource()
-	if d.stream.ContentType == typeProtobuf && d.kind.resource.Kind != asMetadata && !d.stream.partial() {
+	if d.stream.protobuf() && d.kind.resource.Kind != asMetadata && !d.stream.partial() {
 		resource.Kind = d.kind.resource.Kind // the bytes of an object do not have it
 	}
 	if d.stream.Watch {

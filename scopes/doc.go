@@ -2,12 +2,13 @@
 // one list and watch stream with its own version, status and errors. Scopes can be added and removed while the informer
 // runs. All objects are in one cache, for one set of handlers:
 //
-//	ListerWatcher → Reflector → Scope ─┐
-//	ListerWatcher → Reflector → Scope ─┼→ DeltaFIFO → informer.Informer → handlers
-//	ListerWatcher → Reflector → Scope ─┘
+//	ListerWatcher → Reflector → Stream ─┐
+//	ListerWatcher → Reflector → Stream ─┼→ Merger → DeltaFIFO → informer.Informer → handlers
+//	ListerWatcher → Reflector → Stream ─┘
 //
-// Read scopes.go for the set, member.go for one scope, feed.go for Run and the status, follow.go
-// for scopes that follow objects, and check.go for consistency checks. deltafifo.Scopes decides what a change is.
+// Read scopes.go for the set, member.go for one scope, feed.go for Run and the status, follow.go for scopes that follow
+// objects, and check.go for consistency checks. internal/merge decides what a change is. Neither the queue nor the
+// informer knows that there are scopes.
 //
 // # Example
 //

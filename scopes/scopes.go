@@ -106,8 +106,8 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 }
 
 // VersionIn returns the version that the objects of a namespace have reached in a snapshot of a Set: the oldest version
-// of the scopes that can have such objects. It is empty if there is no such scope, if one of them has not listed yet, or
-// if their versions have no order. The namespace of cluster-scoped objects is empty.
+// of the scopes that can have such objects. It is empty if there is no such scope, if one of them has not listed yet,
+// or if their versions have no order. The namespace of cluster-scoped objects is empty.
 func VersionIn[T api.Object](s *cache.Snapshot[T], namespace string) string {
 	if state, ok := s.Note().(*merge.State); ok {
 		return state.Version(namespace)
@@ -115,8 +115,8 @@ func VersionIn[T api.Object](s *cache.Snapshot[T], namespace string) string {
 	return ""
 }
 
-// WaitForIn is WaitFor for the objects of one namespace: it waits for the scopes that can have such objects, and WaitFor
-// waits for all scopes. While there is no such scope, it waits.
+// WaitForIn is WaitFor for the objects of one namespace: it waits for the scopes that can have such objects, and
+// WaitFor waits for all scopes. While there is no such scope, it waits.
 func (s *Set[T]) WaitForIn(ctx context.Context, namespace, version string) error {
 	return s.WaitUntil(ctx, func(now *cache.Snapshot[T]) bool {
 		if state, ok := now.Note().(*merge.State); !ok || !state.Listed(namespace) {

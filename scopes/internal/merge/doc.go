@@ -1,4 +1,16 @@
-// Package merge writes the changes of several list and watch streams into one DeltaFIFO. It decides what package scopes
-// needs beyond one stream: which stream's state of an object counts, whether an object has moved or is deleted, and
-// which version each namespace has reached.
+// Package merge writes the changes of several list and watch streams into one DeltaFIFO. So the queue, the informer and
+// the cache need not know that there are several: package scopes is one informer of many streams. The package decides
+// which stream's state of an object counts, whether an object has moved or is deleted, and which version each namespace
+// has reached.
+//
+// # Promises
+//
+//  1. Each transaction leaves the newest state of each object among the streams that have it. The history of each
+//     object is legal: streams that come, go or list again add no second addition and lose no deletion.
+//  2. The version of a batch is the oldest version of the streams. No version is ahead of the objects.
+//
+// # Concurrency
+//
+// Every method may be called on any goroutine, except those of a [Stream] that its comment names. Each is one
+// transaction of the queue, and waits while another one is open. A [State] never changes.
 package merge

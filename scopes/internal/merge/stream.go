@@ -7,9 +7,9 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Stream is one input of a Merger: a reflector.Store for one list and watch stream. What a list lacks is deleted in this
-// stream only. One goroutine may call its methods, except Len, Objects, Version and Listed, which may be called on any
-// goroutine.
+// Stream is one input of a Merger: a reflector.Store for one list and watch stream. What a list lacks is deleted in
+// this stream only. One goroutine may call its methods, except Len, Objects, Version and Listed, which may be called on
+// any goroutine.
 type Stream[T api.Object] struct {
 	m         *Merger[T]
 	namespace string
@@ -52,8 +52,8 @@ func (s *Stream[T]) Len() int {
 	return len(s.members)
 }
 
-// Objects returns what the producer has received: the newest state of each object, in no order, and the version that
-// it has reached. It may be called on any goroutine. While it copies the list, which takes about 20 ms for a million
+// Objects returns what the producer has received: the newest state of each object, in no order, and the version that it
+// has reached. It may be called on any goroutine. While it copies the list, which takes about 20 ms for a million
 // objects, the queue waits.
 func (s *Stream[T]) Objects() (list []T, version string) {
 	defer s.m.begin().Commit()
@@ -215,9 +215,9 @@ func (s *Stream[T]) forgetAwaited() {
 	}
 }
 
-// Remove removes the stream and its objects, except those that another stream has. silent means that handlers do not get
-// the deletions, because another process has taken the objects over. The consumer closes gone when it has applied the
-// removal. Remove must be called once, and of the other methods only Len, Objects, Version and Listed may be called
+// Remove removes the stream and its objects, except those that another stream has. silent means that handlers do not
+// get the deletions, because another process has taken the objects over. The consumer closes gone when it has applied
+// the removal. Remove must be called once, and of the other methods only Len, Objects, Version and Listed may be called
 // afterwards.
 func (s *Stream[T]) Remove(silent bool, gone chan struct{}) {
 	m := s.m

@@ -1,4 +1,4 @@
-package recording
+package redact
 
 import (
 	"fmt"
@@ -10,28 +10,17 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// Redaction names values that must not reach the disk.
-type Redaction struct {
-	// Resource is the plural name, such as "configmaps", or the plural name with its group, such as "deployments.apps".
-	// A name without a group is that of the resources of all groups. "*" is every resource. The case of letters does
-	// not matter.
-	Resource string
-	// Path leads from the object to a field: "data", "spec.template.spec.containers.env.value",
-	// "metadata.annotations['example.com/token']". "*" is every field of an object. The items of a list need no
-	// mention; [*] is allowed. All values below the field are replaced, except the kind and the identity of the object.
-	// Fields whose names differ only in the case of letters are replaced too. Stats.Redacted does not count them, so it
-	// shows a path in the wrong case, and one that leads nowhere.
-	Path string
-}
+// Path names values that are replaced: the plural name of a resource, and the path from the object to a field.
+type Path struct{ Resource, Path string }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // secretPaths are always redacted. Tools copy the data of a Secret into its annotations.
-var secretPaths = []Redaction{
+var secretPaths = []Path{
 	{"secrets", "data"}, {"secrets", "stringData"}, {"secrets", "metadata.annotations"},
 }
 
-// secretForm is the key of the known form of a Secret in redactions. It is not the name of a resource.
+// secretForm is the key of the known form of a Secret in Paths. It is not the name of a resource.
 const secretForm = "secrets (known form)"
 
 // secretFields are the plain values that stay in a Secret. All others are replaced, also those that no version of
@@ -48,8 +37,11 @@ var identity = []string{
 	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
 }
 
-// redactions are compiled paths by resource.
-type redactions map[string]*field
+// Paths are compiled paths by resource.
+type Paths map[string]*field
+
+// Roots are the trees of paths of a resource.
+type Roots []*field
 
 // field is a node of the tree of paths.
 type field struct {
@@ -64,26 +56,29 @@ type field struct {
 	hits atomic.Uint64 // values of this field that were replaced
 }
 
-// compileRedactions checks the paths and adds those of Secrets. A resource with a redaction also loses what may repeat
+// maxQuote is the number of bytes of a path in an error.
+const maxQuote = 512
+
+// Compile checks the paths and adds those of Secrets. A resource with a redaction also loses what may repeat
 // its values: the annotation that kubectl apply writes, and managedFields, which contain keys of lists.
-func compileRedactions(all []Redaction) (redactions, error) {
+func Compile(all []Path) (Paths, error) {
 	form := &field{below: map[string]*field{"*": {hash: true}}}
 	for _, name := range secretFields {
 		form.at(strings.Split(name, ".")).keep = true
 	}
-	out := redactions{secretForm: form}
-	for _, r := range append(append([]Redaction(nil), secretPaths...), all...) {
+	out := Paths{secretForm: form}
+	for _, r := range append(append([]Path(nil), secretPaths...), all...) {
 		if r.Resource == "" || strings.ContainsAny(r.Resource, "/ ") {
 			return nil, fmt.Errorf("recording: redaction of %s: the resource is a plural name, such as configmaps or deployments.apps",
-				quote.Short(fmt.Sprintf("%q", r.Resource), maxPath))
+				quote.Short(fmt.Sprintf("%q", r.Resource), maxQuote))
 		}
 		path, err := parsePath(r.Path)
 		if err != nil {
-			return nil, fmt.Errorf("recording: redaction of %s: %s: %w", r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxPath), err)
+			return nil, fmt.Errorf("recording: redaction of %s: %s: %w", r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxQuote), err)
 		}
 		if isIdentity(path) {
 			return nil, fmt.Errorf("recording: redaction of %s: %s: this field is never redacted, because a recording needs the kind and the identity of each object",
-				r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxPath))
+				r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxQuote))
 		}
 		resource := strings.ToLower(r.Resource)
 		root := out[resource]
@@ -110,18 +105,18 @@ func isIdentity(path []string) bool {
 	})
 }
 
-// hits returns how many values each of the redactions has replaced. They were compiled.
-func (r redactions) hits(all []Redaction) (counts []uint64) {
+// Hits returns how many values each of the redactions has replaced. They were compiled.
+func (r Paths) Hits(all []Path) (counts []uint64) {
 	for _, one := range all {
-		path, _ := parsePath(one.Path) // compileRedactions has checked it
+		path, _ := parsePath(one.Path) // Compile has checked it
 		counts = append(counts, r[strings.ToLower(one.Resource)].at(path).hits.Load())
 	}
 	return counts
 }
 
-// of returns the paths of a resource; empty if nothing is redacted. A server may accept the name of a resource in
+// Of returns the paths of a resource; empty if nothing is redacted. A server may accept the name of a resource in
 // another case.
-func (r redactions) of(resource string) (roots []*field) {
+func (r Paths) Of(resource string) (roots Roots) {
 	resource = strings.ToLower(resource)
 	names := []string{resource, "*"}
 	if plural, _, grouped := strings.Cut(resource, "."); grouped {

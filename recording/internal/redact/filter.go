@@ -1,4 +1,4 @@
-package recording
+package redact
 
 import (
 	"bytes"
@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// Mark is the beginning of every text that stands for a redacted one. The whole text is valid base64, so that it can
-// also stand for the bytes of a Secret: decoded, it is "redacted:" and twelve bytes of a keyed hash.
+// Mark is the beginning of every text that stands for a redacted one. The whole text is valid base64.
 const Mark = "cmVkYWN0ZWQ6" // base64 of "redacted:"
 
 // hashedBytes are the bytes of a hash in a text. Equal texts have equal hashes; different texts have equal ones
 // with a chance of 2^-96.
 const hashedBytes = 12
 
-// filter copies JSON and replaces the values at some paths by keyed hashes. It reads a stream piece by piece and keeps
+// Filter copies JSON and replaces the values at some paths by keyed hashes. It reads a stream piece by piece and keeps
 // nothing but the name of the current member. It belongs to one goroutine.
-type filter struct {
+type Filter struct {
 	mac   hash.Hash
 	out   []byte
 	stack []level
@@ -84,12 +83,12 @@ var envelope = []string{
 
 const maxDepth = 1000
 
-// newFilter returns a filter of lists, watches and tables, whose objects have the paths below roots. It has the paths
+// NewFilter returns a filter of lists, watches and tables, whose objects have the paths below roots. It has the paths
 // of all of them, because only the server decides what it sends. The cells of a table may repeat redacted values: all
 // of them are replaced. So is each member around the objects that the envelope does not name, because a server or a
 // proxy may put an object there.
-func newFilter(roots []*field, mac hash.Hash) *filter {
-	f := &filter{mac: mac}
+func NewFilter(roots Roots, mac hash.Hash) *Filter {
+	f := &Filter{mac: mac}
 	for _, root := range roots {
 		inside := &field{below: root.below, open: true, begins: '{'}
 		items := &field{below: root.below, open: true, begins: '['}
@@ -107,8 +106,8 @@ func newFilter(roots []*field, mac hash.Hash) *filter {
 	return f
 }
 
-// copy returns the redacted form of the next piece. It is valid until the next call.
-func (f *filter) copy(piece []byte) ([]byte, error) {
+// Copy returns the redacted form of the next piece. It is valid until the next call.
+func (f *Filter) Copy(piece []byte) ([]byte, error) {
 	f.out = f.out[:0]
 	for len(piece) > 0 && f.err == nil {
 		if n := f.run(piece); n > 0 {
@@ -123,7 +122,7 @@ func (f *filter) copy(piece []byte) ([]byte, error) {
 }
 
 // run returns the number of bytes that belong to the text that is being read and do not change the state.
-func (f *filter) run(piece []byte) int {
+func (f *Filter) run(piece []byte) int {
 	if f.state != inString || f.escape {
 		return 0
 	}
@@ -135,7 +134,7 @@ func (f *filter) run(piece []byte) int {
 }
 
 // some reads bytes of a text.
-func (f *filter) some(b []byte) {
+func (f *Filter) some(b []byte) {
 	switch {
 	case f.value.remove:
 	case f.value.hash:
@@ -146,7 +145,7 @@ func (f *filter) some(b []byte) {
 }
 
 // step reads one byte.
-func (f *filter) step(c byte) {
+func (f *Filter) step(c byte) {
 	switch f.state {
 	case inString:
 		f.text(c)
@@ -180,22 +179,22 @@ func (f *filter) step(c byte) {
 }
 
 // emit copies a byte, unless it belongs to a value that is removed.
-func (f *filter) emit(c byte) {
+func (f *Filter) emit(c byte) {
 	if !f.top().remove {
 		f.out = append(f.out, c)
 	}
 }
 
-func (f *filter) top() *level { return &f.stack[len(f.stack)-1] }
+func (f *Filter) top() *level { return &f.stack[len(f.stack)-1] }
 
-func (f *filter) require(ok bool) {
+func (f *Filter) require(ok bool) {
 	if !ok && f.err == nil {
 		f.err = errForm
 	}
 }
 
 // begin reads the first byte of a value.
-func (f *filter) begin(c byte) {
+func (f *Filter) begin(c byte) {
 	if c == ']' && f.top().array && len(f.stack) > 1 { // an empty array, or one that ends with a comma
 		f.end(c)
 		return
@@ -235,7 +234,7 @@ func (f *filter) begin(c byte) {
 }
 
 // text reads a byte of a text.
-func (f *filter) text(c byte) {
+func (f *Filter) text(c byte) {
 	if c == '"' && !f.escape {
 		switch {
 		case f.value.remove:
@@ -263,7 +262,7 @@ func appendMarked(dst, sum []byte) []byte {
 	return base64.StdEncoding.AppendEncode(dst, append([]byte("redacted:"), sum[:hashedBytes]...))
 }
 
-func (f *filter) hashOf(text string) []byte { return hashOf(f.mac, text) }
+func (f *Filter) hashOf(text string) []byte { return hashOf(f.mac, text) }
 
 func hashOf(mac hash.Hash, text string) []byte {
 	mac.Reset()
@@ -278,14 +277,14 @@ func isLiteral(c byte) bool {
 // maxLiteral bounds a number. Those of objects have at most 20 digits.
 const maxLiteral = 1 << 10
 
-func (f *filter) literalByte(c byte) {
+func (f *Filter) literalByte(c byte) {
 	f.require(len(f.literal) < maxLiteral)
 	f.literal = append(f.literal, c)
 }
 
 // endLiteral replaces a number by another one, and a truth value by false. A word without quotes is not JSON; it may be
 // a part of a value.
-func (f *filter) endLiteral() {
+func (f *Filter) endLiteral() {
 	f.state = behind
 	if f.require(json.Valid(f.literal)); f.err != nil || f.value.remove {
 		return
@@ -307,7 +306,7 @@ func (f *filter) endLiteral() {
 }
 
 // beginName reads the quote before a name, or the end of an empty object.
-func (f *filter) beginName(c byte) {
+func (f *Filter) beginName(c byte) {
 	if c == '}' {
 		f.end(c)
 		return
@@ -320,7 +319,7 @@ func (f *filter) beginName(c byte) {
 // maxName bounds the names that are compared with paths. A longer name is in no path.
 const maxName = 64 << 10
 
-func (f *filter) nameByte(c byte) {
+func (f *Filter) nameByte(c byte) {
 	f.emit(c)
 	if len(f.name) < maxName {
 		f.name = append(f.name, c)
@@ -395,7 +394,7 @@ func (m *matched) at(name string) matched {
 }
 
 // separator reads the byte behind a value: another value follows, or the object or array ends.
-func (f *filter) separator(c byte) {
+func (f *Filter) separator(c byte) {
 	switch {
 	case c == '}' || c == ']':
 		f.end(c)
@@ -412,7 +411,7 @@ func (f *filter) separator(c byte) {
 }
 
 // end reads the end of an object or array.
-func (f *filter) end(c byte) {
+func (f *Filter) end(c byte) {
 	f.require(len(f.stack) > 1 && f.top().array == (c == ']'))
 	if f.err != nil {
 		return

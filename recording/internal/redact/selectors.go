@@ -1,4 +1,4 @@
-package recording
+package redact
 
 import (
 	"encoding/json"
@@ -19,17 +19,18 @@ type hiding struct {
 	mac     hash.Hash
 }
 
-// hide replaces the values in selectors of redacted fields by the texts that stand for these values in objects.
-func (s *Stream) hide(roots []*field, mac hash.Hash) {
+// Selectors replaces the values of redacted fields in the selectors of a request by the texts that stand for these
+// values in objects.
+func Selectors(options map[string]string, roots Roots, mac hash.Hash) {
 	h := hiding{mac: mac}
 	for _, root := range roots {
 		h.add(root)
 	}
-	if v := s.Options["fieldSelector"]; v != "" {
-		s.option("fieldSelector", h.fieldSelector(v))
+	if v := options["fieldSelector"]; v != "" {
+		options["fieldSelector"] = h.fieldSelector(v)
 	}
-	if v := s.Options["labelSelector"]; v != "" {
-		s.option("labelSelector", h.labelSelector(v))
+	if v := options["labelSelector"]; v != "" {
+		options["labelSelector"] = h.labelSelector(v)
 	}
 }
 

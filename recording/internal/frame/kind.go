@@ -1,4 +1,4 @@
-package recording
+package frame
 
 import (
 	"bytes"
@@ -10,28 +10,20 @@ import (
 
 var validKind = regexp.MustCompile(`^[A-Za-z0-9]+$`)
 
-// maxHead is the number of bytes in which the kind is searched.
-const maxHead = 4096
-
-// sniff finds the kind of the resource in the first bytes of the stream.
-func (d *decoding[T]) sniff(b []byte) {
-	kind := &d.kind.resource.Kind
-	if *kind != "" && (*kind != asMetadata || d.stream.partial()) || len(d.head) >= maxHead {
-		return
-	}
-	d.head = append(d.head, b[:min(len(b), maxHead-len(d.head))]...)
-	var name string
+// Kind returns the kind of the objects in an answer that begins with head; empty if head does not have it.
+func Kind(head []byte, watch, protobuf bool) (name string) {
 	switch {
-	case d.stream.ContentType != typeProtobuf:
-		name = jsonKind(d.head)
-	case d.stream.Watch:
-		name = protobufKind(d.head)
+	case !protobuf:
+		name = jsonKind(head)
+	case watch:
+		name = protobufKind(head)
 	default:
-		name = kindOfList(protobufKind(d.head))
+		name = kindOfList(protobufKind(head))
 	}
-	if name != "Status" && validKind.MatchString(name) {
-		*kind = name
+	if name == "Status" || !validKind.MatchString(name) {
+		return ""
 	}
+	return name
 }
 
 // kindOfList returns the kind of the items of a list; empty if the kind is not that of a list.

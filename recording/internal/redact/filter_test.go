@@ -1,7 +1,6 @@
-package recording
+package redact
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
@@ -14,17 +13,17 @@ import (
 // redacted passes a text through a filter, in pieces of n bytes.
 func redacted(t testing.TB, text string, n int, paths ...string) (string, error) {
 	t.Helper()
-	var all []Redaction
+	var all []Path
 	for _, p := range paths {
-		all = append(all, Redaction{"things", p})
+		all = append(all, Path{"things", p})
 	}
-	compiled, err := compileRedactions(all)
+	compiled, err := Compile(all)
 	require.NoError(t, err)
-	f := newFilter(compiled.of("things"), hmac.New(sha256.New, []byte("key")))
+	f := NewFilter(compiled.Of("things"), hmac.New(sha256.New, []byte("key")))
 	var out strings.Builder
 	for text != "" {
 		n := min(n, len(text))
-		piece, err := f.copy([]byte(text[:n]))
+		piece, err := f.Copy([]byte(text[:n]))
 		out.Write(piece)
 		if err != nil {
 			return out.String(), err
@@ -139,40 +138,13 @@ func requireHashed(t *testing.T, v any) {
 	}
 }
 
-// TestFramer divides streams into whole frames, whatever the pieces are.
-func TestFramer(t *testing.T) {
-	frames := map[bool][]string{
-		false: {"{\"a\":1}\n", "{}\n", strings.Repeat("x", 100) + "\n"},
-		true:  {"\x00\x00\x00\x03abc", "\x00\x00\x00\x00", "\x00\x00\x00\x0a0123456789"},
-	}
-	for protobuf, all := range frames {
-		stream := strings.Join(all, "")
-		for n := 1; n <= len(stream); n++ {
-			f := framer{watch: true, protobuf: protobuf}
-			var out bytes.Buffer
-			for at := 0; at < len(stream); at += n {
-				first, whole, err := f.add([]byte(stream[at:min(at+n, len(stream))]))
-				require.NoError(t, err)
-				for _, part := range [][]byte{first, whole} {
-					out.Write(part)
-					end := 0
-					for _, frame := range all {
-						if end += len(frame); end == out.Len() || out.Len() == 0 {
-							end = -1
-							break
-						}
-					}
-					require.Equal(t, -1, end, "%d bytes are not whole frames", out.Len())
-				}
-			}
-			require.Equal(t, stream, out.String())
-			require.EqualValues(t, len(all), f.frames)
-			require.Empty(t, f.rest())
-		}
-	}
-	huge := framer{watch: true, protobuf: true}
-	_, _, err := huge.add([]byte("\x7f\xff\xff\xff"))
+// TestRedactionWithoutAGroup is that of the resources of all groups. Secrets have their known form too.
+func TestRedactionWithoutAGroup(t *testing.T) {
+	compiled, err := Compile([]Path{{"deployments", "spec"}, {"jobs.batch", "spec"}})
 	require.NoError(t, err)
-	_, _, err = huge.add(make([]byte, maxRecord))
-	require.ErrorIs(t, err, errLargeFrame)
+	for resource, want := range map[string]int{
+		"deployments": 1, "deployments.apps": 1, "jobs.batch": 1, "jobs": 0, "jobs.example.com": 0, "secrets": 2, "pods": 0,
+	} {
+		require.Len(t, compiled.Of(resource), want, resource)
+	}
 }
