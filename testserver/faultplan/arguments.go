@@ -1,7 +1,6 @@
 package faultplan
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// arguments are the words behind an effect. Each method takes what it returns out of them; end reports the rest.
+// arguments are words: those of a selection, or those behind an effect. Each method takes what it returns out of them.
 type arguments struct {
-	of       string // the effect
-	words    []string
+	of       string   // the effect
+	words    []string // with their quotes
 	named    map[string]string
 	snapshot string
 	err      error // the first error
@@ -28,34 +27,45 @@ func newArguments(of string, words []string) *arguments {
 	for _, word := range words {
 		name, value, named := strings.Cut(word, "=")
 		if !named || strings.HasPrefix(word, `"`) {
-			text, err := unquote(word)
-			a.fail(err)
-			a.words = append(a.words, text)
+			a.words = append(a.words, word)
 			continue
 		}
 		if _, repeated := a.named[name]; repeated {
-			a.fail(fmt.Errorf("%s= is repeated", name))
+			a.fail("%s= is repeated", name)
 		}
-		text, err := unquote(value)
-		a.fail(err)
-		a.named[name] = text
+		if a.named[name] = a.unquote(value); a.named[name] == "" {
+			a.fail("%s= has no value", name)
+		}
 	}
 	return a
 }
 
-func (a *arguments) fail(err error) {
+// fail notes the first error.
+func (a *arguments) fail(format string, args ...any) {
 	if a.err == nil {
-		a.err = err
+		a.err = fmt.Errorf(format, args...)
 	}
+}
+
+// unquote returns a value without its double quotes, if it has some.
+func (a *arguments) unquote(value string) string {
+	if !strings.Contains(value, `"`) {
+		return value
+	}
+	text, err := strconv.Unquote(value)
+	if err != nil || value[0] != '"' {
+		a.fail("%s is not a text in double quotes", value)
+	}
+	return text
 }
 
 // end returns the first error, which is that of an argument that nothing has taken if there is no other.
 func (a *arguments) end() error {
 	for _, word := range a.words {
-		a.fail(fmt.Errorf("%s does not take %q", a.of, word))
+		a.fail("%s does not take %q", a.of, word)
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.named)) {
-		a.fail(fmt.Errorf("%s does not take %s=", a.of, name))
+		a.fail("%s does not take %s=", a.of, name)
 	}
 	return a.err
 }
@@ -67,7 +77,7 @@ func (a *arguments) next() string {
 	}
 	word := a.words[0]
 	a.words = a.words[1:]
-	return word
+	return a.unquote(word)
 }
 
 // word takes a word if it is there.
@@ -81,12 +91,18 @@ func (a *arguments) word(word string) bool {
 
 // text takes a named value.
 func (a *arguments) text(name string) string {
-	value, given := a.named[name]
+	value := a.named[name]
 	delete(a.named, name)
-	if given && value == "" {
-		a.fail(fmt.Errorf("%s= has no value", name))
-	}
 	return value
+}
+
+// value parses a text. If it has no good value, the error is what format says about the text.
+func value[T any](a *arguments, text string, parse func(string) (T, error), good func(T) bool, format string) T {
+	v, err := parse(text)
+	if err != nil || !good(v) {
+		a.fail(format, text)
+	}
+	return v
 }
 
 // number takes a number of bytes or frames.
@@ -94,22 +110,12 @@ func (a *arguments) number(optional bool) int {
 	if optional && len(a.words) == 0 {
 		return 0
 	}
-	word := a.next()
-	n, err := strconv.Atoi(word)
-	if err != nil || n < 0 {
-		a.fail(fmt.Errorf("%s needs a number that is not negative, and has %q", a.of, word))
-	}
-	return n
+	return value(a, a.next(), strconv.Atoi, func(n int) bool { return n >= 0 }, a.of+" needs a number that is not negative, and has %q")
 }
 
 // duration takes a duration.
 func (a *arguments) duration() time.Duration {
-	word := a.next()
-	d, err := time.ParseDuration(word)
-	if err != nil || d < 0 {
-		a.fail(fmt.Errorf("%s needs a duration such as 500ms, and has %q", a.of, word))
-	}
-	return d
+	return value(a, a.next(), time.ParseDuration, func(d time.Duration) bool { return d >= 0 }, a.of+" needs a duration such as 500ms, and has %q")
 }
 
 // code takes the code of an answer, if there is a number.
@@ -117,12 +123,38 @@ func (a *arguments) code() int {
 	if len(a.words) == 0 || a.words[0] == "abrupt" {
 		return 0
 	}
-	word := a.next()
-	code, err := strconv.Atoi(word)
-	if err != nil || code < 200 || code > 599 {
-		a.fail(fmt.Errorf("%q is not a status code between 200 and 599", word))
+	return value(a, a.next(), strconv.Atoi, func(n int) bool { return n >= 200 && n <= 599 }, "%q is not a status code between 200 and 599")
+}
+
+// count takes a named number.
+func (a *arguments) count(name string) int {
+	if a.named[name] == "" {
+		return 0
 	}
-	return code
+	return value(a, a.text(name), strconv.Atoi, func(n int) bool { return n > 0 }, name+"=%s is not a number above 0")
+}
+
+// span takes a named duration.
+func (a *arguments) span(name string) time.Duration {
+	if a.named[name] == "" {
+		return 0
+	}
+	return value(a, a.text(name), time.ParseDuration, func(d time.Duration) bool { return d > 0 }, name+"=%s is not a duration above 0, such as 5s")
+}
+
+// percent takes a probability.
+func (a *arguments) percent() float64 {
+	i := slices.IndexFunc(a.words, func(w string) bool { return strings.HasSuffix(w, "%") })
+	if i < 0 {
+		return 0
+	}
+	text := a.words[i]
+	a.words = slices.Delete(a.words, i, i+1)
+	millionths := func(text string) (float64, error) {
+		p, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		return math.Round(p * 1e4), err // rounded, so that the text of the fault is exact
+	}
+	return value(a, text, millionths, func(n float64) bool { return n >= 1 && n <= 1e6 }, "%q is not a probability between 0.0001%% and 100%%") / 1e6
 }
 
 // status takes a code and a message for an ERROR event, if there is a code.
@@ -147,41 +179,4 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusInternalServerError: metav1.StatusReasonInternalError,
 	http.StatusServiceUnavailable:  metav1.StatusReasonServiceUnavailable,
 	http.StatusGatewayTimeout:      metav1.StatusReasonTimeout,
-}
-
-// percent takes a probability.
-func (a *arguments) percent() float64 {
-	i := slices.IndexFunc(a.words, func(w string) bool { return strings.HasSuffix(w, "%") })
-	if i < 0 {
-		return 0
-	}
-	p, err := strconv.ParseFloat(strings.TrimSuffix(a.words[i], "%"), 64)
-	millionths := math.Round(p * 1e4) // rounded, so that the text of the fault is exact
-	if err != nil || !(millionths >= 1 && p <= 100) {
-		a.fail(fmt.Errorf("%q is not a probability between 0.0001%% and 100%%", a.words[i]))
-	}
-	a.words = slices.Delete(a.words, i, i+1)
-	return millionths / 1e6
-}
-
-// count takes a named number.
-func (a *arguments) count(name string) int {
-	text, given := a.named[name]
-	delete(a.named, name)
-	n, err := strconv.Atoi(text)
-	if given && (err != nil || n < 1) {
-		a.fail(fmt.Errorf("%s=%s is not a number above 0", name, text))
-	}
-	return n
-}
-
-// span takes a named duration.
-func (a *arguments) span(name string) time.Duration {
-	text, given := a.named[name]
-	delete(a.named, name)
-	d, err := time.ParseDuration(text)
-	if given && (err != nil || d <= 0) {
-		a.fail(errors.New(name + "=" + text + " is not a duration above 0, such as 5s"))
-	}
-	return d
 }

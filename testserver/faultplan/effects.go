@@ -1,7 +1,6 @@
 package faultplan
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -68,7 +67,7 @@ var kinds = []kind{
 	{name: "compact", scope: always, instant: true, read: plain(faults.Compact{})},
 	{name: "restore", scope: always, instant: true, read: func(a *arguments) faults.Effect { // SNAPSHOT
 		if a.snapshot = a.next(); a.snapshot == "" {
-			a.fail(errors.New("restore needs the name of a snapshot"))
+			a.fail("restore needs the name of a snapshot")
 		}
 		return faults.Restore{}
 	}},
@@ -112,10 +111,10 @@ func names() string {
 func readFail(a *arguments) faults.Effect {
 	e := faults.Fail{Code: a.code(), Message: a.text("message"), Reason: metav1.StatusReason(a.text("reason"))}
 	if e.Code == 0 {
-		a.fail(errors.New("fail needs a status code, such as 503"))
+		a.fail("fail needs a status code, such as 503")
 	}
 	if e.RetryAfter = a.span("retry-after"); e.RetryAfter%time.Second != 0 {
-		a.fail(errors.New("retry-after= is in whole seconds"))
+		a.fail("retry-after= is in whole seconds")
 	}
 	if body := a.text("body"); body != "" {
 		e.Body = []byte(body)
@@ -123,7 +122,7 @@ func readFail(a *arguments) faults.Effect {
 	if header := a.text("header"); header != "" {
 		name, value, ok := strings.Cut(header, ":")
 		if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-			a.fail(fmt.Errorf("header=%q is not NAME:VALUE", header))
+			a.fail("header=%q is not NAME:VALUE", header)
 		}
 		e.Header = http.Header{name: {strings.TrimSpace(value)}}
 	}

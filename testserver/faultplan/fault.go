@@ -3,8 +3,9 @@ package faultplan
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,134 +64,71 @@ func parse(text string) (Fault, error) {
 		return Fault{}, err
 	}
 	f := Fault{text: strings.Join(words, " ")}
-	for i, word := range words {
-		if !strings.HasSuffix(word, ":") { // never a colon in quotes, because the quote comes after it
-			continue
-		}
-		selecting := words[:i]
-		if word != ":" {
-			selecting = append(slices.Clone(selecting), strings.TrimSuffix(word, ":"))
+	// A word never ends with a colon in quotes, because the quote comes after it.
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ":") }); i >= 0 {
+		selecting := slices.Clone(words[:i+1])
+		if selecting[i] = strings.TrimSuffix(words[i], ":"); selecting[i] == "" {
+			selecting = selecting[:i]
 		}
 		if f.Match, err = parseMatch(selecting); err != nil {
 			return Fault{}, err
 		}
 		words = words[i+1:]
-		break
 	}
 	err = f.parseEffect(words)
 	return f, err
 }
 
-// split returns the words of a text. A part of a word in double quotes may contain spaces.
+// word matches a word. A part of it in double quotes may contain spaces.
+var word = regexp.MustCompile(`(?s)([^ \t\r\n"]|"([^"\\]|\\.)*")+`)
+
+// split returns the words of a text.
 func split(text string) ([]string, error) {
-	var words []string
-	start, quoted := -1, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-			if start < 0 {
-				start = i
-			}
-		case !quoted && (c == ' ' || c == '\t'):
-			if start >= 0 {
-				words, start = append(words, text[start:i]), -1
-			}
-		case !quoted && (c == '\n' || c == '\r'):
-			return nil, errors.New("a fault is one line")
-		case start < 0:
-			start = i
-		}
-	}
-	if quoted {
+	between := word.ReplaceAllLiteralString(text, "")
+	switch {
+	case strings.Contains(between, `"`):
 		return nil, errors.New("a double quote is not closed")
+	case strings.ContainsAny(between, "\r\n"):
+		return nil, errors.New("a fault is one line")
 	}
-	if start >= 0 {
-		words = append(words, text[start:])
-	}
-	return words, nil
+	return word.FindAllString(text, -1), nil
 }
 
 func parseMatch(words []string) (m faults.Match, err error) {
-	for _, word := range words {
-		if name, value, named := strings.Cut(word, "="); named {
-			if value, err = unquote(value); err == nil {
-				err = setMatch(&m, name, value)
-			}
-			if err != nil {
-				return m, err
-			}
-			continue
-		}
-		if word == "*" {
-			continue
-		}
-		if parts := strings.Split(word, ","); slices.Contains(verbs, parts[0]) && len(m.Verbs) == 0 && m.Resource == "" {
-			for _, verb := range parts {
-				if !slices.Contains(verbs, verb) {
-					return m, fmt.Errorf("%q is not a verb; the verbs are %s", verb, strings.Join(verbs, ", "))
-				}
-			}
-			m.Verbs = parts
-			continue
-		}
-		if m.Resource != "" {
-			return m, fmt.Errorf("%q and %q would be two resources; verbs come first and are %s", m.Resource, word, strings.Join(verbs, ", "))
-		}
-		if strings.ContainsAny(word, `",`) {
-			return m, fmt.Errorf("%q is not a resource; write one, such as pods, deployments.apps or deployments.apps/status", word)
-		}
-		m.Resource = word
-	}
-	return m, nil
-}
-
-func setMatch(m *faults.Match, name, value string) error {
-	if value == "" {
-		return fmt.Errorf("%s= has no value", name)
-	}
-	var field *string
-	switch name {
-	case "namespace":
-		field = &m.Namespace
-	case "name":
-		field = &m.Name
-	case "agent":
-		field = &m.UserAgent
-	case "frames":
-		if m.Frames != nil {
-			return errors.New("frames= is repeated")
-		}
-		for _, text := range strings.Split(value, ",") {
+	a := newArguments("", words)
+	m.Namespace, m.Name, m.UserAgent = a.text("namespace"), a.text("name"), a.text("agent")
+	if list := a.text("frames"); list != "" {
+		for _, text := range strings.Split(list, ",") {
 			frame := watch.EventType(strings.ToUpper(text))
 			if !slices.Contains(frameTypes, frame) {
-				return fmt.Errorf("%q is not a frame; the frames are added, modified, deleted, bookmark, error, initial-events-end and item", text)
+				a.fail("%q is not a frame; the frames are added, modified, deleted, bookmark, error, initial-events-end and item", text)
 			}
 			m.Frames = append(m.Frames, frame)
 		}
-		return nil
-	default:
-		return fmt.Errorf("%s= does not select anything; namespace, name, agent and frames do", name)
 	}
-	if *field != "" {
-		return fmt.Errorf("%s= is repeated", name)
+	for _, name := range slices.Sorted(maps.Keys(a.named)) {
+		a.fail("%s= does not select anything; namespace, name, agent and frames do", name)
 	}
-	*field = value
-	return nil
-}
-
-// unquote returns a value without its double quotes, if it has some.
-func unquote(value string) (string, error) {
-	if !strings.Contains(value, `"`) {
-		return value, nil
+	for _, word := range a.words {
+		parts := strings.Split(word, ",")
+		switch {
+		case word == "*":
+		case slices.Contains(verbs, parts[0]) && m.Verbs == nil && m.Resource == "":
+			for _, verb := range parts {
+				if !slices.Contains(verbs, verb) {
+					a.fail("%q is not a verb; the verbs are %s", verb, strings.Join(verbs, ", "))
+				}
+			}
+			m.Verbs = parts
+		case m.Resource != "":
+			a.fail("%q and %q would be two resources; verbs come first and are %s", m.Resource, word, strings.Join(verbs, ", "))
+		case strings.ContainsAny(word, `",`):
+			a.fail("%q is not a resource; write one, such as pods, deployments.apps or deployments.apps/status", word)
+		default:
+			m.Resource = word
+		}
 	}
-	text, err := strconv.Unquote(value)
-	if err != nil || value[0] != '"' {
-		return "", fmt.Errorf("%s is not a text in double quotes", value)
-	}
-	return text, nil
+	return m, a.err
 }
 
 // check compares the effect with what the fault selects.
