@@ -92,7 +92,9 @@ func (t *Txn[T]) index(c change[T]) {
 }
 
 // Commit publishes the new state and its resource version by one atomic store, and returns the new snapshot.
-func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] { return t.CommitWith(resourceVersion, nil) }
+func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] {
+	return t.CommitWith(resourceVersion, nil)
+}
 
 // CommitWith is Commit with a note, which Snapshot.Note returns.
 func (t *Txn[T]) CommitWith(resourceVersion string, note any) *Snapshot[T] {

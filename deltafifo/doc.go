@@ -5,7 +5,8 @@
 //
 // The reflector is the only producer of changes, and the informer is the only consumer. The queue keeps a map of all
 // objects, which includes the changes that the consumer has not taken yet. It compares a list with this map, and does
-// not need the consumer's cache. A producer that merges several streams uses a [Txn] instead; package scopes does.
+// not need the consumer's cache. A producer that merges several streams uses a [Txn] instead, whose changes are in one
+// batch; package scopes does.
 //
 // # Example
 //
@@ -29,8 +30,7 @@
 //  5. The cost of a list depends on the number of changes. A known object, as the same pointer, makes no change.
 //  6. The version of a batch is exactly the version of the state after it. A bookmark is a batch without changes.
 //  7. The batch that completes the first list says so, once.
-//  8. The changes of a [Txn] are in one batch.
-//  9. The queue holds only objects that are known or in a batch. A huge batch does not make later ones slow.
+//  8. The queue holds only objects that are known or in a batch. A huge batch does not make later ones slow.
 //
 // # Concurrency
 //

@@ -54,8 +54,8 @@ type shown[T api.Object] interface {
 	trace(t Trace) (stop func())
 }
 
-// options returns the options of the pipeline. It has no mutation detector, because no user code gets the objects in its
-// cache.
+// options returns the options of the pipeline. It has no mutation detector, because no user code gets the objects in
+// its cache.
 func (f Form[T, H]) options(o Options[T]) Options[H] {
 	held := Options[H]{
 		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: true, // readers own what they get

@@ -42,6 +42,8 @@ func Example() {
 		}
 	}
 	go func() { _ = set.Run(ctx) }()
+	_ = set.WaitForIn(ctx, "team-a", "0") // team-b may be late
+	fmt.Println("team-a has a version:", scopes.VersionIn(set.Snapshot(), "team-a") != "")
 	<-set.Synced()
 	fmt.Println(set.Names(), set.Cache().Len(), "objects")
 	<-set.Remove("team-b", scopes.Notify)
@@ -52,6 +54,7 @@ func Example() {
 	<-set.ScopeSynced("web")
 	fmt.Println(set.Names(), set.Cache().Len(), "objects")
 	// Output:
+	// team-a has a version: true
 	// [team-a team-b] 2 objects
 	// [team-a] 1 object
 	// [team-a web] 2 objects
