@@ -35,8 +35,8 @@ func Example() {
 	end() // Run writes the waiting Events anyway
 	fmt.Println(rec.Run(running))
 
-	events, _ := server.List(api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}, "shop")
-	fmt.Println(events[0].Object["reason"], events[0].Object["message"])
+	written, _ := server.List(api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}, "shop")
+	fmt.Println(written[0].Object["reason"], written[0].Object["message"])
 	// Output:
 	// <nil>
 	// FailedMount no such volume: data

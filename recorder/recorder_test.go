@@ -26,11 +26,11 @@ import (
 )
 
 var (
-	pods       = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	nodes      = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
-	events     = api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
-	coreEvents = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
-	web        = &metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7"}
+	pods          = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	nodes         = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
+	eventResource = api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+	coreEvents    = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+	web           = &metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7"}
 )
 
 // rig is a running recorder and its server.
@@ -114,7 +114,7 @@ func TestEvent(t *testing.T) {
 			Type: recorder.Warning, Reason: "Evicted", Action: "Evict", Note: "the node is full",
 		})
 		r.Normal(nodes, &metav1.ObjectMeta{Name: "n1", UID: "u2"}, "Drained", "%d pods are gone", 3)
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 1)
 		e := all[0]
 		require.True(t, strings.HasPrefix(e.Name, "web."), e.Name)
@@ -127,7 +127,7 @@ func TestEvent(t *testing.T) {
 		require.Equal(t, began.UnixMicro(), e.EventTime.UnixMicro())
 		require.Nil(t, e.Series)
 
-		all = stored[eventsv1.Event](t, r, events, "default")
+		all = stored[eventsv1.Event](t, r, eventResource, "default")
 		require.Len(t, all, 1)
 		require.Equal(t, []string{"Normal", "Drained", "Drained", "3 pods are gone"}, []string{all[0].Type, all[0].Reason, all[0].Action, all[0].Note})
 		require.Nil(t, all[0].Related)
@@ -164,17 +164,17 @@ func TestSeries(t *testing.T) {
 		require.Equal(t, 1, created)
 		require.Equal(t, 4, patched, "at the second event, and in each of the three minutes after")
 		<-time.After(time.Minute)
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Equal(t, int32(20), all[0].Series.Count, "the last were not written")
 		require.Equal(t, 190*time.Second, all[0].Series.LastObservedTime.Sub(all[0].EventTime.Time))
 
 		changed := web.DeepCopy()
 		changed.ResourceVersion = "8"
 		r.Warning(pods, changed, "Failed", "no")
-		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1, "another version is another series")
+		require.Len(t, stored[eventsv1.Event](t, r, eventResource, "shop"), 1, "another version is another series")
 		<-time.After(7 * time.Minute)
 		r.Warning(pods, web, "Failed", "no")
-		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 2, "the series has no end")
+		require.Len(t, stored[eventsv1.Event](t, r, eventResource, "shop"), 2, "the series has no end")
 	})
 }
 
@@ -189,7 +189,7 @@ func TestDifferentEventsAreDifferentSeries(t *testing.T) {
 		r.Warning(pods, other, "Failed", "no")
 		r.Warning(pods, again, "Failed", "no")
 		r.Event(recorder.Event{Resource: pods, Object: web, Type: recorder.Warning, Reason: "Failed", Action: "Try", Note: "no"})
-		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 7)
+		require.Len(t, stored[eventsv1.Event](t, r, eventResource, "shop"), 7)
 	})
 }
 
@@ -198,17 +198,17 @@ func TestAggregation(t *testing.T) {
 		for i := range 15 {
 			r.Warning(pods, web, "Failed", "try %d", i)
 		}
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 11)
 		at := slices.IndexFunc(all, func(e eventsv1.Event) bool { return strings.HasPrefix(e.Note, "(combined from similar events): ") })
 		require.GreaterOrEqual(t, at, 0)
 		require.Equal(t, "(combined from similar events): try 10", all[at].Note)
 		<-time.After(2 * time.Minute)
-		all = stored[eventsv1.Event](t, r, events, "shop")
+		all = stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Equal(t, int32(5), all[at].Series.Count)
 		<-time.After(11 * time.Minute)
 		r.Warning(pods, web, "Failed", "try again")
-		all = stored[eventsv1.Event](t, r, events, "shop")
+		all = stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.True(t, slices.ContainsFunc(all, func(e eventsv1.Event) bool { return e.Note == "try again" }))
 	})
 }
@@ -263,7 +263,7 @@ func TestFlush(t *testing.T) {
 		}
 		r.stop()
 		require.Zero(t, time.Since(began))
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 51)
 		require.Equal(t, int32(5), all[50].Series.Count, "%v", all[50].Name)
 	})
@@ -344,9 +344,9 @@ func TestRetries(t *testing.T) {
 		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Times: 3, Effect: faults.Fail{Code: 500}})
 		r.Warning(pods, web, "Failed", "no")
 		<-time.After(6 * time.Second)
-		require.Empty(t, stored[eventsv1.Event](t, r, events, "shop"))
+		require.Empty(t, stored[eventsv1.Event](t, r, eventResource, "shop"))
 		<-time.After(2 * time.Second)
-		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1)
+		require.Len(t, stored[eventsv1.Event](t, r, eventResource, "shop"), 1)
 
 		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Effect: faults.Fail{Code: 500}})
 		r.Warning(pods, web, "Failed", "again")
@@ -362,7 +362,7 @@ func TestRefusals(t *testing.T) {
 			r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Times: 1, Effect: faults.Fail{Code: code}})
 			r.Warning(pods, web, "Failed", "no")
 			r.Warning(pods, web, "Failed", "another")
-			require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1, "%d", code)
+			require.Len(t, stored[eventsv1.Event](t, r, eventResource, "shop"), 1, "%d", code)
 			require.Equal(t, int64(1), r.Stats().Failed)
 		})
 	}
@@ -376,7 +376,7 @@ func TestEventWithoutObject(t *testing.T) {
 		r.Warning(pods, none, "Failed", "no")
 		r.Event(recorder.Event{Resource: pods, Reason: "Failed", Note: "no"})
 		r.Event(recorder.Event{Resource: pods, Object: web, RelatedResource: nodes, Related: none, Reason: "Fine", Note: "yes"})
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 1)
 		require.Nil(t, all[0].Related)
 		require.Equal(t, recorder.Stats{Recorded: 3, Written: 1, Failed: 2}, r.Stats())
@@ -409,10 +409,10 @@ func TestFailuresAreLoggedRarely(t *testing.T) {
 func TestExpiredSeries(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
 		r.Warning(pods, web, "Failed", "no")
-		all := stored[eventsv1.Event](t, r, events, "shop")
-		require.NoError(t, r.server.Delete(events, api.Key{Namespace: "shop", Name: all[0].Name}))
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
+		require.NoError(t, r.server.Delete(eventResource, api.Key{Namespace: "shop", Name: all[0].Name}))
 		r.Warning(pods, web, "Failed", "no")
-		all = stored[eventsv1.Event](t, r, events, "shop")
+		all = stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 1)
 		require.Equal(t, int32(2), all[0].Series.Count)
 	})
@@ -424,7 +424,7 @@ func TestLongTexts(t *testing.T) {
 		r.Event(recorder.Event{Resource: pods, Object: web, Reason: long, Action: long, Note: long})
 		r.Normal(pods, &metav1.ObjectMeta{Namespace: "shop", Name: strings.Repeat("a.", 126) + "a"}, "R", "n")
 		r.Normal(pods, &metav1.ObjectMeta{Namespace: "shop", Name: "system:node"}, "R", "n")
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 3, "%+v", r.Stats())
 		for _, e := range all {
 			require.LessOrEqual(t, len(e.Note), 1024)
@@ -443,7 +443,7 @@ func TestTextsThatAreNotUTF8(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
 		broken := strings.Repeat("\xff\xfe ", 300)
 		r.Event(recorder.Event{Resource: pods, Object: web, Reason: broken, Action: broken, Note: broken})
-		all := stored[eventsv1.Event](t, r, events, "shop")
+		all := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, all, 1)
 		require.LessOrEqual(t, len(all[0].Note), 1024)
 		require.LessOrEqual(t, len(all[0].Reason), 128)
@@ -459,11 +459,11 @@ func TestLostAnswer(t *testing.T) {
 		})
 		r.Warning(pods, web, "Failed", "no")
 		<-time.After(2 * time.Second)
-		written := stored[eventsv1.Event](t, r, events, "shop")
+		written := stored[eventsv1.Event](t, r, eventResource, "shop")
 		require.Len(t, written, 1, "the Event must be written once")
 		require.Nil(t, written[0].Series, "kube-apiserver rejects a series with one event")
 		r.Warning(pods, web, "Failed", "no")
-		require.Equal(t, int32(2), stored[eventsv1.Event](t, r, events, "shop")[0].Series.Count)
+		require.Equal(t, int32(2), stored[eventsv1.Event](t, r, eventResource, "shop")[0].Series.Count)
 		require.Zero(t, r.Stats().Failed)
 	})
 }

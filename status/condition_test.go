@@ -19,15 +19,15 @@ func ready(s metav1.ConditionStatus, reason, message string, generation int64) m
 
 func TestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var conditions []metav1.Condition
+		var all []metav1.Condition
 		began := metav1.Now()
 		set := func(c metav1.Condition) bool {
 			t.Helper()
-			changed, err := status.Set(&conditions, c)
+			changed, err := status.Set(&all, c)
 			require.NoError(t, err)
 			return changed
 		}
-		since := func() time.Duration { return status.Find(conditions, "Ready").LastTransitionTime.Sub(began.Time) }
+		since := func() time.Duration { return status.Find(all, "Ready").LastTransitionTime.Sub(began.Time) }
 
 		require.True(t, set(ready("False", "Starting", "", 1)))
 		require.Zero(t, since())
@@ -41,19 +41,19 @@ func TestSet(t *testing.T) {
 		require.Equal(t, time.Minute, since())
 
 		require.True(t, set(metav1.Condition{Type: "Other", Status: "True", Reason: "R"}))
-		require.Len(t, conditions, 2)
-		require.True(t, status.Is(conditions, "Ready", "True"))
-		require.False(t, status.Is(conditions, "Ready", "False"))
-		require.False(t, status.Is(conditions, "None", "True"))
-		require.True(t, status.IsCurrent(conditions, "Ready", "True", 2))
-		require.False(t, status.IsCurrent(conditions, "Ready", "True", 3), "the condition is of an earlier generation")
-		require.False(t, status.IsCurrent(conditions, "Ready", "False", 2))
-		require.False(t, status.IsCurrent(conditions, "None", "True", 0))
+		require.Len(t, all, 2)
+		require.True(t, status.Is(all, "Ready", "True"))
+		require.False(t, status.Is(all, "Ready", "False"))
+		require.False(t, status.Is(all, "None", "True"))
+		require.True(t, status.IsCurrent(all, "Ready", "True", 2))
+		require.False(t, status.IsCurrent(all, "Ready", "True", 3), "the condition is of an earlier generation")
+		require.False(t, status.IsCurrent(all, "Ready", "False", 2))
+		require.False(t, status.IsCurrent(all, "None", "True", 0))
 
-		cached := conditions
-		require.True(t, status.Remove(&conditions, "Ready"))
-		require.False(t, status.Remove(&conditions, "Ready"))
-		require.Nil(t, status.Find(conditions, "Ready"))
+		cached := all
+		require.True(t, status.Remove(&all, "Ready"))
+		require.False(t, status.Remove(&all, "Ready"))
+		require.Nil(t, status.Find(all, "Ready"))
 		require.Equal(t, "Ready", cached[0].Type, "a slice that others may hold was written to")
 	})
 }
@@ -73,12 +73,12 @@ func TestSetRejectsInvalidConditions(t *testing.T) {
 		"has 32769 bytes":                           ready("True", "R", strings.Repeat("m", 32769), 0),
 		"is negative":                               ready("True", "R", "", -1),
 	} {
-		conditions := []metav1.Condition{ready("False", "Before", "", 0)}
-		changed, err := status.Set(&conditions, c)
+		all := []metav1.Condition{ready("False", "Before", "", 0)}
+		changed, err := status.Set(&all, c)
 		require.ErrorIs(t, err, status.ErrCondition)
 		require.ErrorContains(t, err, says)
 		require.False(t, changed)
-		require.Equal(t, "Before", conditions[0].Reason)
+		require.Equal(t, "Before", all[0].Reason)
 	}
 	for _, kind := range []string{"R", "a.b/C_d", strings.Repeat("T", 316)} { // the key of a label is shorter
 		changed, err := status.Set(&[]metav1.Condition{}, metav1.Condition{Type: kind, Status: "True", Reason: "R"})
@@ -86,21 +86,21 @@ func TestSetRejectsInvalidConditions(t *testing.T) {
 		require.True(t, changed)
 	}
 	for _, reason := range []string{"R", "AsExpected", "a_1", "A,b:C"} {
-		conditions := []metav1.Condition{}
-		changed, err := status.Set(&conditions, ready("Unknown", reason, "", 0))
+		all := []metav1.Condition{}
+		changed, err := status.Set(&all, ready("Unknown", reason, "", 0))
 		require.NoError(t, err, reason)
 		require.True(t, changed)
 	}
 }
 
 func ExampleSet() {
-	var conditions []metav1.Condition
+	var all []metav1.Condition
 	for _, reason := range []string{"Started", "Started", "Stopped"} {
 		value := metav1.ConditionTrue
 		if reason == "Stopped" {
 			value = metav1.ConditionFalse
 		}
-		changed, err := status.Set(&conditions, metav1.Condition{Type: "Ready", Status: value, Reason: reason, ObservedGeneration: 3})
+		changed, err := status.Set(&all, metav1.Condition{Type: "Ready", Status: value, Reason: reason, ObservedGeneration: 3})
 		fmt.Println(reason, changed, err)
 	}
 	// Output:

@@ -10,11 +10,11 @@ import (
 
 // A condition of an older generation may no longer hold.
 func ExampleIsCurrent() {
-	conditions := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Started", ObservedGeneration: 2}}
-	fmt.Println(status.Is(conditions, "Ready", metav1.ConditionTrue))
-	fmt.Println(status.IsCurrent(conditions, "Ready", metav1.ConditionTrue, 3))
-	fmt.Println(status.Find(conditions, "Ready").Reason)
-	fmt.Println(status.Remove(&conditions, "Ready"), len(conditions))
+	all := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Started", ObservedGeneration: 2}}
+	fmt.Println(status.Is(all, "Ready", metav1.ConditionTrue))
+	fmt.Println(status.IsCurrent(all, "Ready", metav1.ConditionTrue, 3))
+	fmt.Println(status.Find(all, "Ready").Reason)
+	fmt.Println(status.Remove(&all, "Ready"), len(all))
 	// Output:
 	// true
 	// false

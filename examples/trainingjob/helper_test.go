@@ -24,8 +24,8 @@ import (
 )
 
 var (
-	events = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
-	mnist  = api.Key{Namespace: "lab", Name: "mnist"}
+	eventResource = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+	mnist         = api.Key{Namespace: "lab", Name: "mnist"}
 )
 
 // world is the whole program and a server in memory, in a bubble of fake time.

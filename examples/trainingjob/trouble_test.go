@@ -55,7 +55,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 		w.submit(asIs)
 		w.ends("worker-0", corev1.PodFailed, 137)
 		w.Pass(time.Minute)
-		before := len(testkit.List[corev1.Event](w.Kit, events, ""))
+		before := len(testkit.List[corev1.Event](w.Kit, eventResource, ""))
 		require.EqualValues(w, 1, w.counts.Created.Load())
 		require.EqualValues(w, 1, w.counts.Restarted.Load())
 		for range 3 {
@@ -71,7 +71,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 		w.start()
 		w.Pass(time.Minute)
 		require.Zero(w, w.counts.Succeeded.Load())
-		require.Greater(w, len(testkit.List[corev1.Event](w.Kit, events, "")), before)
+		require.Greater(w, len(testkit.List[corev1.Event](w.Kit, eventResource, "")), before)
 	})
 }
 

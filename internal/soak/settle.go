@@ -205,12 +205,12 @@ func busy(c controller.Stats) int {
 // forget deletes what a cluster deletes after a while: Events and history.
 func (s *soak) forget() error {
 	server := s.world.server
-	all, err := server.List(events, "")
+	all, err := server.List(eventResource, "")
 	if err != nil {
 		return err
 	}
 	for _, e := range all {
-		if err := ignoreNotFound(server.Delete(events, api.Key{Namespace: e.GetNamespace(), Name: e.GetName()})); err != nil {
+		if err := ignoreNotFound(server.Delete(eventResource, api.Key{Namespace: e.GetNamespace(), Name: e.GetName()})); err != nil {
 			return err
 		}
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	mills  = api.Resource{Group: "soak.leat.test", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
-	parts  = api.Resource{Group: "soak.leat.test", Version: "v1", Kind: "Part", Plural: "parts", Namespaced: true}
-	events = api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+	mills         = api.Resource{Group: "soak.leat.test", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
+	parts         = api.Resource{Group: "soak.leat.test", Version: "v1", Kind: "Part", Plural: "parts", Namespaced: true}
+	eventResource = api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
 )
 
 // mill is what somebody asks for: a number of parts.
