@@ -3,7 +3,7 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # The modules below the root with packages, and all modules.
-NESTED = adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance tools
+NESTED = adapter/clientgo adapter/leatcache adapter/otel testserver/cluster scale/packed/zstd observe/livepage/browsertest bench e2e e2e/conformance tools
 MODULES = . $(NESTED) e2e/servers
 PLATFORMS = linux/arm,linux/arm64,darwin/arm64,windows/amd64
 
@@ -35,10 +35,10 @@ test: ## every test of the root module; with a cold build cache, most of the tim
 
 # The seeds of random tests are fewer (-short), because make test runs all of them: here, what matters is the order of
 # goroutines. Nothing in archtest is concurrent, and the race detector makes it eight times as slow.
-test-race: ## the same with the race detector, the modules packed/zstd, adapter/clientgo and adapter/otel, and codec without unsafe
+test-race: ## the same with the race detector, the modules scale/packed/zstd, adapter/clientgo and adapter/otel, and codec without unsafe
 	@echo "compiling and testing with the race detector; the first lines take some minutes with a cold build cache"
 	$(GO) test -race -short -p 4 $$($(GO) list ./... | grep -v /internal/archtest)
-	@for module in packed/zstd adapter/clientgo adapter/otel; do \
+	@for module in scale/packed/zstd adapter/clientgo adapter/otel; do \
 		echo "$(GO) test -C $$module -race ./..."; $(GO) test -C $$module -race ./... || exit 1; \
 	done
 	$(GO) test -tags purego ./codec/...
@@ -48,10 +48,10 @@ test-race: ## the same with the race detector, the modules packed/zstd, adapter/
 RACE ?=
 test-cluster: ## the tests of the typed server, and of the adapter that is tested against it
 	$(GO) test -C testserver/cluster $(RACE) ./...
-	$(GO) test -C adapter/controllerruntime $(RACE) ./...
+	$(GO) test -C adapter/leatcache $(RACE) ./...
 
 page-test: ## the live page in a Chromium (a minute; needs chromium, or its path in CHROMIUM)
-	$(GO) test -C livepage/browsertest -count=1 -parallel 4 .
+	$(GO) test -C observe/livepage/browsertest -count=1 -parallel 4 .
 
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores. The
 # race detector leaves out the comparison, which contains Kubernetes.

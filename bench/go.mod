@@ -7,7 +7,7 @@ go 1.26.0
 require (
 	github.com/leatproject/leat v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/adapter/clientgo v0.0.0-00010101000000-000000000000
-	github.com/leatproject/leat/adapter/controllerruntime v0.0.0-00010101000000-000000000000
+	github.com/leatproject/leat/adapter/leatcache v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/e2e v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/zap v1.28.0
@@ -54,7 +54,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/leatproject/leat/packed/zstd v0.0.0-00010101000000-000000000000
+	github.com/leatproject/leat/scale/packed/zstd v0.0.0-00010101000000-000000000000
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -93,9 +93,9 @@ replace (
 replace (
 	github.com/leatproject/leat => ../
 	github.com/leatproject/leat/adapter/clientgo => ../adapter/clientgo
-	github.com/leatproject/leat/adapter/controllerruntime => ../adapter/controllerruntime
+	github.com/leatproject/leat/adapter/leatcache => ../adapter/leatcache
 	github.com/leatproject/leat/e2e => ../e2e
 	github.com/leatproject/leat/testserver/cluster => ../testserver/cluster
 )
 
-replace github.com/leatproject/leat/packed/zstd => ../packed/zstd
+replace github.com/leatproject/leat/scale/packed/zstd => ../scale/packed/zstd

@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	owners "github.com/leatproject/leat/owner"
+	owners "github.com/leatproject/leat/reconcile/owner"
 	"github.com/leatproject/leat/testkit"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/internal/runstate"
-	"github.com/leatproject/leat/scopes"
+	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )

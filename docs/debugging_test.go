@@ -21,16 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/scopes"
-	"github.com/leatproject/leat/shard"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/scale/scopes"
+	"github.com/leatproject/leat/scale/shard"
+	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -166,7 +166,7 @@ func (d *debugged) run() {
 
 	member := d.member("web-0")
 	maps := scopes.New(configMaps, scopes.Options[*owned]{})
-	streams := cut.NewScopes(maps, apiclient.NewPartial[*owned](d.client, configMaps, ""), hashrange.UID, cut.Options{})
+	streams := shardedsource.NewScopes(maps, apiclient.NewPartial[*owned](d.client, configMaps, ""), hashrange.UID, shardedsource.Options{})
 	d.t.Cleanup(member.Follow(streams))
 	p.Add(maps, member)
 	d.start(streams.Run)
@@ -316,7 +316,7 @@ func testDebuggingPage(t *testing.T, run func(t *testing.T, line string) string)
 func TestDebuggingPageShowsAnExample(t *testing.T) {
 	page, err := os.ReadFile("debugging.md")
 	require.NoError(t, err)
-	source, err := os.ReadFile("../recording/example_test.go")
+	source, err := os.ReadFile("../observe/recording/example_test.go")
 	require.NoError(t, err)
 	_, code, found := strings.Cut(string(page), "```go\nsource := ")
 	require.True(t, found)

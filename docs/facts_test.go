@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/webhook"
 )
 
@@ -36,7 +36,7 @@ func TestRunnablesAreInTheGroupsOfTheTable(t *testing.T) {
 	require.NoError(t, err)
 	hooks, err := webhook.New(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"})
 	require.NoError(t, err)
-	events, err := recorder.New(client, recorder.Options{Controller: "recorder"})
+	events, err := events.New(client, events.Options{Controller: "recorder"})
 	require.NoError(t, err)
 	nothing := manager.Func(func(context.Context) error { return nil })
 	pods := informer.New(apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{})

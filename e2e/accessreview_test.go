@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/accessreview"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/manager/accessreview"
 )
 
 // TestAccessReview reads a handler with the tokens of three users.

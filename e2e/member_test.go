@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/scopes"
-	"github.com/leatproject/leat/shard"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/scale/scopes"
+	"github.com/leatproject/leat/scale/shard"
+	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -53,7 +53,7 @@ func (c replicaConfig) runMember(ctx context.Context) error {
 	}
 	maps := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, c.Namespace)
 	set := scopes.New(configMaps, scopes.Options[*corev1.ConfigMap]{})
-	streams := cut.NewScopes(set, maps, hashrange.UID, cut.Options{})
+	streams := shardedsource.NewScopes(set, maps, hashrange.UID, shardedsource.Options{})
 	defer member.Follow(streams)()
 	kind := shard.For(member, set.Informer)
 	ctl := controller.New("worker", kind.Reconciler(&worker{c.Identity, maps, set, atomic.Int64{}}), controller.Options{Workers: memberWorkers})

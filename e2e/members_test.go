@@ -19,8 +19,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/e2e/cluster"
-	"github.com/leatproject/leat/shard/hashrange"
 )
 
 const workObjects = 200

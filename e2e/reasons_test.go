@@ -16,8 +16,8 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/manager/leaderelection"
 )
 
 var ghosts = api.Resource{Group: "e2e.leat.example", Version: "v1", Kind: "Ghost", Plural: "ghosts", Namespaced: true}

@@ -13,8 +13,8 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/decisions"
 	"github.com/leatproject/leat/examples/deployment/kubelet"
+	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recording"
 )
 
 // TestRecordedRollouts records the client of examples/deployment while a hundred Deployments roll out twice. In a

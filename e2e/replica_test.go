@@ -22,8 +22,8 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/manager/leaderelection"
 )
 
 // The times of the replicas' election, less than half of the defaults to keep the test short.

@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -167,7 +167,7 @@ func followHalves(t *testing.T, gate bool, r api.Resource, namespace string) {
 	total := 0
 	for _, hashes := range []hashrange.Set{half, hashrange.All().Minus(half)} {
 		from := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, r, namespace)
-		source := cut.New(from, hashrange.UID, hashes, cut.Options{})
+		source := shardedsource.New(from, hashrange.UID, hashes, shardedsource.Options{})
 		i := informer.New(source, informer.Options[*metav1.PartialObjectMetadata]{Selector: api.Selector{Labels: "test=shards"}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -181,7 +181,7 @@ func followHalves(t *testing.T, gate bool, r api.Resource, namespace string) {
 		}
 		total += i.Cache().Len()
 		status := source.Shard()
-		require.Equal(t, gate, status.By == cut.Server, "%v", status.Reason)
+		require.Equal(t, gate, status.By == shardedsource.Server, "%v", status.Reason)
 		require.Equal(t, gate, status.Dropped == 0)
 		cancel()
 		require.NoError(t, <-ended)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/warmstart"
+	"github.com/leatproject/leat/scale/warmstart"
 )
 
 // requestLog notes the requests of a client.

@@ -11,7 +11,7 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Check compares the cache of an informer with the server from time to time. Package consistency has one. It is not
+// Check compares the cache of an informer with the server from time to time. Package driftcheck has one. It is not
 // part of this package, so that programs without checks do not link it.
 type Check interface {
 	// Run checks until ctx ends. The informer calls it once, on a goroutine of its own. An informer of package scopes

@@ -18,10 +18,10 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/packed"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scale/driftcheck"
+	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -53,7 +53,7 @@ func TestCheckFindsADroppedEvent(t *testing.T) {
 					core, logs := observer.New(zapcore.WarnLevel)
 					var ended []error
 					o := informer.Options[*widget]{
-						Check: consistency.Every(time.Hour), Hold: hold, Logger: zap.New(core), OnError: func(err error) { ended = append(ended, err) },
+						Check: driftcheck.Every(time.Hour), Hold: hold, Logger: zap.New(core), OnError: func(err error) { ended = append(ended, err) },
 					}
 					i := informer.New(lw, o)
 					var changes []api.Change[*widget]
@@ -120,7 +120,7 @@ func TestCheckFindsNothingInChurn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, lw := serve(t, testserver.Options{})
 			o := options(t)
-			o.Check, o.PageSize = consistency.Every(time.Minute), 2
+			o.Check, o.PageSize = driftcheck.Every(time.Minute), 2
 			i := informer.New(lw, o)
 			stop := running(t, i)
 			synctest.Wait()
@@ -153,7 +153,7 @@ func TestCheckFindsNothingInChurn(t *testing.T) {
 func TestChecksThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
-		i := informer.New(lw, informer.Options[*widget]{Check: consistency.Every(time.Hour)})
+		i := informer.New(lw, informer.Options[*widget]{Check: driftcheck.Every(time.Hour)})
 		stop := running(t, i)
 		synctest.Wait()
 		refusal := server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Fail{Code: 403}})
@@ -161,7 +161,7 @@ func TestChecksThatFail(t *testing.T) {
 		synctest.Wait()
 		status := i.Status()
 		require.Equal(t, 1, status.Check.Checks)
-		require.ErrorContains(t, status.Check.Err, "consistency: list metadata: ")
+		require.ErrorContains(t, status.Check.Err, "driftcheck: list metadata: ")
 		require.Contains(t, status.String(), "the last check failed")
 		refusal.Remove()
 		<-time.After(80 * time.Minute)
@@ -176,7 +176,7 @@ func TestChecksThatFail(t *testing.T) {
 func TestCheckStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
-		i := informer.New(lw, informer.Options[*widget]{Check: consistency.Every(time.Hour)})
+		i := informer.New(lw, informer.Options[*widget]{Check: driftcheck.Every(time.Hour)})
 		stop := running(t, i)
 		synctest.Wait()
 		server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Stall{}})
@@ -192,7 +192,7 @@ func TestCheckStopsAtOnce(t *testing.T) {
 func TestCheckWithoutMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.WarnLevel)
-		i := informer.New(newSource(), informer.Options[*widget]{Check: consistency.Every(time.Hour), Logger: zap.New(core)})
+		i := informer.New(newSource(), informer.Options[*widget]{Check: driftcheck.Every(time.Hour), Logger: zap.New(core)})
 		stop := running(t, i)
 		synctest.Wait()
 		require.ErrorContains(t, i.Status().Check.Err, "is no api.MetadataSource")
@@ -228,7 +228,7 @@ func (f foreignMetadata) List(
 func TestCheckDoesNotRepeatItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, lw := serve(t, testserver.Options{})
-		i := informer.New[*widget](foreign{lw}, informer.Options[*widget]{Check: consistency.Every(time.Hour)})
+		i := informer.New[*widget](foreign{lw}, informer.Options[*widget]{Check: driftcheck.Every(time.Hour)})
 		stop := running(t, i)
 		<-time.After(20 * time.Hour)
 		synctest.Wait()

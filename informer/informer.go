@@ -49,7 +49,7 @@ type Options[T api.Object] struct {
 	// OnError. It must not block.
 	OnRequest func(reflector.Request)
 
-	// Gate bounds the number of lists of several informers. It may be nil. See packages fleet and scopes.
+	// Gate bounds the number of lists of several informers. It may be nil. See packages stagger and scopes.
 	Gate reflector.Gate
 
 	// ResyncPeriod is the time between two resyncs of each handler without a period of its own. 0 means no resyncs. A
@@ -57,7 +57,7 @@ type Options[T api.Object] struct {
 	ResyncPeriod time.Duration
 
 	// Check compares the cache with the server from time to time, to find a change that the server did not send; see
-	// package consistency. Nil means no checks.
+	// package driftcheck. Nil means no checks.
 	Check Check
 
 	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. The call

@@ -2,7 +2,8 @@ package informer
 
 import "time"
 
-// Sharded is a ListerWatcher of a shard of a collection; see package shard/cut. It is a capability: [api.As] finds it.
+// Sharded is a ListerWatcher of a shard of a collection; see package scale/shardedsource. It is a capability: [api.As]
+// finds it.
 type Sharded[T any] interface {
 	// Selects reports whether an object belongs to the shard. Package cachedclient calls it, so that a client does not
 	// wait for an object of another shard.

@@ -18,9 +18,9 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/manager/leaderelection"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -253,7 +253,7 @@ func TestDefaultGroups(t *testing.T) {
 	factory := informer.NewFactory(informer.FactoryOptions{})
 	share, err := informer.Shared(factory, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 	require.NoError(t, err)
-	events, err := recorder.New(client, recorder.Options{Controller: "mill"})
+	events, err := events.New(client, events.Options{Controller: "mill"})
 	require.NoError(t, err)
 	server, err := manager.NewServer("webhooks", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()})
 	require.NoError(t, err)

@@ -22,9 +22,9 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/manager/leaderelection"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // parts has one runnable of each kind, all without a logger.
@@ -33,7 +33,7 @@ type parts struct {
 	maps       *informer.Informer[*corev1.ConfigMap]
 	factory    *informer.Factory
 	controller *controller.Controller[api.Key]
-	recorder   *recorder.Recorder
+	recorder   *events.Recorder
 	elector    *leaderelection.Elector
 }
 
@@ -49,7 +49,7 @@ func newParts(t *testing.T) *parts {
 	p.controller = controller.New("mill", controller.Gated(controller.Func[api.Key](
 		func(context.Context, api.Key) (controller.Result, error) { panic("out of grain") }), gate), controller.Options{})
 	p.controller.Watch(controller.For(p.maps))
-	p.recorder, err = recorder.New(p.client, recorder.Options{Controller: "miller"})
+	p.recorder, err = events.New(p.client, events.Options{Controller: "miller"})
 	require.NoError(t, err)
 	p.elector, err = leaderelection.New(p.client, leaderelection.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name})
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestLoggerIsHandedOn(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
 		p := newParts(t)
 		p.run(t, manager.Options{Logger: zap.New(core)}, func() {
-			p.recorder.Event(recorder.Event{Resource: configMaps, Object: &corev1.ConfigMap{}, Reason: "Ground", Note: "flour"})
+			p.recorder.Event(events.Event{Resource: configMaps, Object: &corev1.ConfigMap{}, Reason: "Ground", Note: "flour"})
 			synctest.Wait()
 		})
 		panics := logs.FilterFieldKey("controller").FilterLevelExact(zapcore.ErrorLevel)

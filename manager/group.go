@@ -1,6 +1,6 @@
 package manager
 
-import "github.com/leatproject/leat/recorder"
+import "github.com/leatproject/leat/reconcile/events"
 
 // Group decides when a runnable starts and ends. Groups start in the order of their numbers, each when the previous one
 // is ready. They end in reverse order, each when the previous one has ended; WarmUp and Elected end together. It
@@ -58,7 +58,7 @@ func groupOf(r Runnable) Group {
 	switch r := r.(type) {
 	case InformerRunnable, FactoryRunnable:
 		return Caches
-	case ServerRunnable, *recorder.Recorder:
+	case ServerRunnable, *events.Recorder:
 		return Servers
 	case WarmUpRunnable:
 		return WarmUp

@@ -14,9 +14,9 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/manager/leaderelection"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // A change of one of these methods would take its effect away without an error of the compiler, because the manager
@@ -49,7 +49,7 @@ var (
 	_ interface {
 		manager.Runnable
 		manager.DeadlineRunnable
-	} = (*recorder.Recorder)(nil)
+	} = (*events.Recorder)(nil)
 	_ interface {
 		manager.Elector
 		manager.CheckedElector

@@ -20,14 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/metrics"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/shard"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/scale/shard"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -36,7 +36,7 @@ type (
 	totals        [5]uint64
 	elector       bool
 	gateStats     cachedclient.GateStats
-	recorderStats recorder.Stats
+	recorderStats events.Stats
 	shardStatus   shard.Status
 )
 
@@ -46,7 +46,7 @@ func (n totals) Totals() (streams, events, bytes, written, lost uint64) {
 
 func (e elector) Leading() bool                   { return bool(e) }
 func (s gateStats) Stats() cachedclient.GateStats { return cachedclient.GateStats(s) }
-func (s recorderStats) Stats() recorder.Stats     { return recorder.Stats(s) }
+func (s recorderStats) Stats() events.Stats       { return events.Stats(s) }
 func (s shardStatus) Status() shard.Status        { return shard.Status(s) }
 
 // TestAControllerAtWork compares every series of a small cluster with what happened in it.

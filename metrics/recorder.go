@@ -3,13 +3,13 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
-// Recorder is the part of a recorder that metrics need. *recorder.Recorder implements it.
+// Recorder is the part of a recorder that metrics need. *events.Recorder implements it.
 type Recorder interface {
 	// Stats is called at every scrape.
-	Stats() recorder.Stats
+	Stats() events.Stats
 }
 
 // recorderFamilies have no counterpart in client-go and controller-runtime.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/scale/shard"
 )
 
 // Shard is the part of a member of a shard group that metrics need. *shard.Member implements it.

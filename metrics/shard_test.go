@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/metrics"
-	"github.com/leatproject/leat/shard"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/scale/shard"
 )
 
 // TestAMemberOfAManager adds a member to a manager. Its metrics, its readiness and its state at /debug follow it, while

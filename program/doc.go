@@ -17,8 +17,9 @@
 // # Promises
 //
 //  1. Every part of leat that a function of this package makes, or that Add adds, logs to the program's logger and has
-//     metrics at the program's registry, unless it has its own. A manager.Server, a clusters.Set and a cut.Scopes only
-//     log. A runnable of your own gets the logger and the Metrics by methods UseLogger and UseMetrics.
+//     metrics at the program's registry, unless it has its own. A manager.Server, a multicluster.Set and a
+//     shardedsource.Scopes only log. A runnable of your own gets the logger and the Metrics by methods UseLogger and
+//     UseMetrics.
 //  2. Two calls for the same collection share one informer.
 //  3. The functions that make parts return no error. Err returns all of their errors, and Run does before it starts
 //     anything.

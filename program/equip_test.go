@@ -20,18 +20,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/clusters"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/recording"
-	"github.com/leatproject/leat/scopes"
-	"github.com/leatproject/leat/shard"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/scale/multicluster"
+	"github.com/leatproject/leat/scale/scopes"
+	"github.com/leatproject/leat/scale/shard"
+	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/webhook"
@@ -56,8 +56,8 @@ var addable = map[string]struct {
 	"controller.Controller": {func(_ *testing.T, _ *apiclient.Client) manager.Runnable {
 		return controller.New("miller", controller.Func[api.Key](nil), controller.Options{})
 	}, "workers", `controller_runtime_max_concurrent_reconciles{controller="miller"}`},
-	"recorder.Recorder": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		r, err := recorder.New(c, recorder.Options{Controller: "miller"})
+	"events.Recorder": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		r, err := events.New(c, events.Options{Controller: "miller"})
 		require.NoError(t, err)
 		return r
 	}, "event", `leat_recorder_events_total{recorder="miller"}`},
@@ -91,14 +91,14 @@ var addable = map[string]struct {
 		require.NoError(t, err)
 		return m
 	}, "cannot list the group", `leat_shard_members{group="mill"}`},
-	"clusters.Set": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		s, err := clusters.New(c, clusters.Options{Selector: api.Selector{Labels: "cluster=yes"}})
+	"multicluster.Set": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		s, err := multicluster.New(c, multicluster.Options{Selector: api.Selector{Labels: "cluster=yes"}})
 		require.NoError(t, err)
 		return s
 	}, "the request failed", ""},
-	"cut.Scopes": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+	"shardedsource.Scopes": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
 		set := scopes.New(configMaps, scopes.Options[*corev1.ConfigMap]{})
-		return cut.NewScopes(set, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, ""), hashrange.UID, cut.Options{})
+		return shardedsource.NewScopes(set, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, ""), hashrange.UID, shardedsource.Options{})
 	}, "", ""},
 }
 
@@ -140,8 +140,8 @@ func TestEverythingThatIsAddedLogsAndHasMetrics(t *testing.T) {
 				require.Implements(t, (*manager.LoggerUser)(nil), part)
 				p.Add(part)
 				require.NoError(t, p.Err())
-				if r, ok := part.(*recorder.Recorder); ok {
-					r.Event(recorder.Event{Resource: configMaps, Reason: "NoObject"})
+				if r, ok := part.(*events.Recorder); ok {
+					r.Event(events.Event{Resource: configMaps, Reason: "NoObject"})
 				}
 				running := k.Start(p.Run)
 				k.Pass(time.Second)

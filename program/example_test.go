@@ -11,9 +11,9 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -32,7 +32,7 @@ func Example() {
 	p, err := program.New(program.Options{
 		Name: "greeter", Logger: zap.NewNop(),
 		Config: apiclient.Config{Host: server.URL(), Transport: server.Client().Transport},
-		Check:  consistency.Every(time.Hour), // of every cache; only for programs that must notice a server's mistakes
+		Check:  driftcheck.Every(time.Hour), // of every cache; only for programs that must notice a server's mistakes
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -18,10 +18,10 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/metrics"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // loadTimeout limits the time that the file system may take for the kubeconfig. A network file system may hang.
@@ -43,7 +43,7 @@ type Options struct {
 	// that every replica does.
 	Lease api.Key
 
-	// Check compares the caches of Typed and Partial with the server from time to time: consistency.Every(time.Hour).
+	// Check compares the caches of Typed and Partial with the server from time to time: driftcheck.Every(time.Hour).
 	// The Check of an informer's own options replaces it. Nil means no checks.
 	Check informer.Check
 
@@ -70,8 +70,8 @@ type Program struct {
 
 	o Options
 
-	mu       sync.Mutex         // guards the fields below
-	recorder *recorder.Recorder // made by Recorder
+	mu       sync.Mutex       // guards the fields below
+	recorder *events.Recorder // made by Recorder
 	errs     []error
 }
 
@@ -212,11 +212,11 @@ func (p *Program) Gate(name string) *cachedclient.Gate {
 }
 
 // Recorder returns the recorder of the program's Events, which is made by the first call.
-func (p *Program) Recorder() *recorder.Recorder {
+func (p *Program) Recorder() *events.Recorder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.recorder == nil {
-		r, err := recorder.New(p.Client, recorder.Options{Controller: p.o.Name})
+		r, err := events.New(p.Client, events.Options{Controller: p.o.Name})
 		if err == nil {
 			err = p.Manager.Add(r)
 		}

@@ -18,12 +18,12 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
-	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/testkit"
 )
 
@@ -97,11 +97,11 @@ func TestCollectionsAreShared(t *testing.T) {
 // TestChecksOfAllInformers gives a program a check. An informer with a check of its own keeps it.
 func TestChecksOfAllInformers(t *testing.T) {
 	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
-		p, err := program.New(program.Options{Name: "checked", Client: k.Client, Logger: zap.NewNop(), Check: consistency.Every(time.Minute)})
+		p, err := program.New(program.Options{Name: "checked", Client: k.Client, Logger: zap.NewNop(), Check: driftcheck.Every(time.Minute)})
 		require.NoError(t, err)
 		typed := program.Typed(p, configMaps, maps{})
 		partial := program.Partial(p, configMaps, informer.Options[*metav1.PartialObjectMetadata]{})
-		rare := program.Typed(p, nodes, informer.Options[*corev1.Node]{Check: consistency.Every(24 * time.Hour)})
+		rare := program.Typed(p, nodes, informer.Options[*corev1.Node]{Check: driftcheck.Every(24 * time.Hour)})
 		require.NoError(t, p.Err())
 		running := k.Start(p.Run)
 		k.Idle()

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/testserver"
 )
 

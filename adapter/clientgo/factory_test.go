@@ -15,7 +15,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/packed"
+	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testkit"
 )
 

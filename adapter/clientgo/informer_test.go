@@ -19,7 +19,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/packed"
+	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testkit"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/adapter/clientgo"
-	"github.com/leatproject/leat/zapslog"
+	"github.com/leatproject/leat/adapter/zapslog"
 )
 
 func TestLogger(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	ours "github.com/leatproject/leat/leaderelection"
+	ours "github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
 )
 

@@ -42,7 +42,7 @@ import (
 	_ "github.com/leatproject/leat/adapter/clientgo"
 	_ "github.com/leatproject/leat/adapter/clientgo/queue"
 	_ "github.com/leatproject/leat/adapter/clientgo/restconfig"
-	_ "github.com/leatproject/leat/adapter/controllerruntime"
+	_ "github.com/leatproject/leat/adapter/leatcache"
 )
 
 // sides are the libraries whose code docs/migrate.md shows: the first line of each block names one. given are the
@@ -118,10 +118,10 @@ var (
 // packages are the imports of the blocks by name.
 var packages = map[string]string{
 	"context": "context", "time": "time", "os": "os", "json": "encoding/json",
-	"api": leat("api"), "apiclient": leat("apiclient"), "informer": leat("informer"), "packed": leat("packed"), "program": leat("program"),
-	"manager": leat("manager"), "owner": leat("owner"), "status": leat("status"), "cachedclient": leat("cachedclient"),
-	"leatcontroller": leat("controller"), "leatelection": leat("leaderelection"),
-	"runtimecache": leat("adapter/controllerruntime"), "runtimeclient": "sigs.k8s.io/controller-runtime/pkg/client",
+	"api": leat("api"), "apiclient": leat("apiclient"), "informer": leat("informer"), "packed": leat("scale/packed"), "program": leat("program"),
+	"manager": leat("manager"), "owner": leat("reconcile/owner"), "conditions": leat("reconcile/conditions"), "cachedclient": leat("cachedclient"),
+	"leatcontroller": leat("controller"), "leatelection": leat("manager/leaderelection"),
+	"runtimecache": leat("adapter/leatcache"), "runtimeclient": "sigs.k8s.io/controller-runtime/pkg/client",
 	"clientgo": leat("adapter/clientgo"), "restconfig": leat("adapter/clientgo/restconfig"), "leatqueue": leat("adapter/clientgo/queue"),
 	"appsv1": "k8s.io/api/apps/v1", "corev1": "k8s.io/api/core/v1",
 	"metav1": "k8s.io/apimachinery/pkg/apis/meta/v1", "labels": "k8s.io/apimachinery/pkg/labels",

@@ -196,7 +196,7 @@ func (s *scale) fleet() {
 	s.line("| memory of the watches and connections, MB | %s |", number(kb*agentsOfFleet/1e3))
 	s.line("| a restart of all, s of one core of the server | %s |", number(cpu))
 	s.line("| the same within five seconds: cores | %s |", number(cpu/5))
-	s.line("| the same spread over a minute (`fleet.Options.Jitter`): cores | %s |", number(cpu/60))
+	s.line("| the same spread over a minute (`stagger.Options.Jitter`): cores | %s |", number(cpu/60))
 	s.line("| the initial states of a restart, MB | %s |", number(answer*agentsOfFleet/1e3))
 	s.line("| one change of a pod on each node a minute: cores | %s |", number(change*agentsOfFleet/1e3/60))
 	s.line("")

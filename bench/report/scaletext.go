@@ -32,10 +32,10 @@ also share equal parts; "unshared" is ` + "`informer.Options.NoSharedParts`" + `
 
 ## With shards, each replica holds a part
 
-Package ` + "`shard/cut`" + ` reads one shard of a collection. If the API server obeys ` + "`shardSelector`" + ` (KEP-5866), a replica with
-one fifth of the objects receives and decodes only these. Otherwise the client drops the other objects before it decodes
-them. Each shard also holds the parts that its objects share with those of other shards, such as labels of one workload.
-An event is a change of any object, also of another shard (row ` + "`shard`" + `).
+Package ` + "`scale/shardedsource`" + ` reads one shard of a collection. If the API server obeys ` + "`shardSelector`" + ` (KEP-5866), a
+replica with one fifth of the objects receives and decodes only these. Otherwise the client drops the other objects
+before it decodes them. Each shard also holds the parts that its objects share with those of other shards, such as
+labels of one workload. An event is a change of any object, also of another shard (row ` + "`shard`" + `).
 
 `
 
@@ -64,8 +64,8 @@ agent, one change or one list. KB/agent includes the connection and its TLS sess
 `
 
 const scaleWarm = `An agent reads its state from the watch cache of the API server: a WatchList, or a list with ` + "`resourceVersion=0`" + `. Both
-send nothing to etcd for the objects. Package ` + "`fleet`" + ` spreads the first lists over time and lets the watch cache answer
-with any version. Package ` + "`warmstart`" + ` avoids the list (row ` + "`warm`" + `): the agent continues its watch from a file.
+send nothing to etcd for the objects. Package ` + "`stagger`" + ` spreads the first lists over time and lets the watch cache
+answer with any version. Package ` + "`warmstart`" + ` avoids the list (row ` + "`warm`" + `): the agent continues its watch from a file.
 
 `
 
@@ -75,14 +75,14 @@ const scaleLimits = `## Where the limits are
 |---|---|---|---|
 | etcd | writes, and lists of the newest version | writes wait for the disk of a majority of its members | write less; read from caches: ` + "`cachedclient`" + `, WatchLists; ` + "`--etcd-servers-overrides`" + ` moves Events to another etcd |
 | watch cache of kube-apiserver | the history that a watch can resume from | after a longer outage, watches get 410 and list again | no setting: the server chooses the size; bookmarks, which leat requests, keep idle watches in the history |
-| processor of kube-apiserver | handshakes, lists and events of all clients | answers of 429, and slow lists | ` + "`fleet.Options.Jitter`" + `; field selectors; protobuf; more servers, with ` + "`--goaway-chance`" + ` |
-| priority and fairness | requests in progress of one kind of clients | requests wait, then 429 with Retry-After | a PriorityLevelConfiguration for the clients; ` + "`scopes.Options.MaxLists`" + `, ` + "`fleet.Options.MaxLists`" + ` |
+| processor of kube-apiserver | handshakes, lists and events of all clients | answers of 429, and slow lists | ` + "`stagger.Options.Jitter`" + `; field selectors; protobuf; more servers, with ` + "`--goaway-chance`" + ` |
+| priority and fairness | requests in progress of one kind of clients | requests wait, then 429 with Retry-After | a PriorityLevelConfiguration for the clients; ` + "`scopes.Options.MaxLists`" + `, ` + "`stagger.Options.MaxLists`" + ` |
 | bandwidth of the server | bytes of an event times its watches | watches fall behind and are closed | selectors; shards that the server cuts; protobuf; informers of metadata |
-| memory of the agent | objects times bytes | the agent is killed | a type of your own, ` + "`packed`" + `, shards, ` + "`fleet.ForNode`" + ` with ` + "`GOMEMLIMIT`" + ` |
+| memory of the agent | objects times bytes | the agent is killed | a type of your own, ` + "`packed`" + `, shards, ` + "`stagger.ForNode`" + ` with ` + "`GOMEMLIMIT`" + ` |
 | processor of the agent | events times the cost of an event | the backlog of a handler grows | shards, protobuf, ` + "`informer.HandlerOptions.Coalesce`" + ` |
 | connections | streams of one HTTP/2 connection | a new connection when all streams of one are in use | ` + "`--http2-max-streams-per-connection`" + `; scopes with selectors that cover several namespaces |
 
 leat bounds the parts that it owns. After an outage, a reflector spreads its list over five seconds. A failed request
 waits at most 30 s before the next, and honors ` + "`Retry-After`" + `. Several clusters have a client and informers each;
-see package ` + "`clusters`" + `.
+see package ` + "`multicluster`" + `.
 `

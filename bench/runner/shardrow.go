@@ -26,7 +26,7 @@ func shards(z Sizes) Row {
 		Name: "shard", Title: "A shard of one fifth", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"live MB", "peak MB", "list cpu s", "cpu us/event", "list MB", "watch MB"},
 		Note: "50,000 pods (a quick run has 10,000), of which one informer holds all, or the first fifth of the hashes of their UIDs " +
-			"(package shard/cut). Either the server cuts, or the client drops the other objects before it decodes them. An event is one " +
+			"(package scale/shardedsource). Either the server cuts, or the client drops the other objects before it decodes them. An event is one " +
 			"change at the server, also of a pod of another shard. MB of the list and the watch are the bytes that the client reads " +
 			"from the network; live and peak MB are those after the first list. Replicas of a workload share parts in the cache. Nearly " +
 			"all of the 2,500 workloads have pods in each shard, so each shard holds nearly all of these parts; unshared has none.",

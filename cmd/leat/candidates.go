@@ -12,8 +12,8 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/leaderelection"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/manager/leaderelection"
+	"github.com/leatproject/leat/observe/livepage"
 )
 
 // candidates are replicas of the demonstration's controller. They campaign for a lease on the demonstration's server,

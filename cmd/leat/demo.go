@@ -21,7 +21,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 )
 
 // badHandlers are handlers of the demonstration's pods that the Lab adds and removes.

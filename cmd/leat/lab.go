@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // TestMoments reads times of a recording around midnight.

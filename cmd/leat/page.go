@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/observe/livepage"
 )
 
 // pageFlag adds the flag for the address of the live page. Without a value, the page gets a free port on loopback.

@@ -9,8 +9,8 @@ import (
 	"github.com/theory/jsonpath"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/leatproject/leat/await"
 	"github.com/leatproject/leat/internal/quote"
+	"github.com/leatproject/leat/reconcile/await"
 )
 
 // jsonPath selects fields of an object. It is a JSONPath of RFC 9535, also in kubectl's notation, where braces enclose

@@ -22,7 +22,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/visible"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // recordOptions are the flags of leat record.

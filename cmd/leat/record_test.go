@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // recordedFile records a config map that is created, updated and deleted, and another one that stays.

@@ -19,8 +19,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/internal/visible"
-	"github.com/leatproject/leat/recording"
-	"github.com/leatproject/leat/recording/replay"
+	"github.com/leatproject/leat/observe/recording"
+	"github.com/leatproject/leat/observe/recording/replay"
 	"github.com/leatproject/leat/testserver"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/visible"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // showOptions are the flags of leat show.

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/leatproject/leat/livepage"
-	"github.com/leatproject/leat/livepage/history"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/livepage"
+	"github.com/leatproject/leat/observe/livepage/history"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // servePage serves the page of a recording until an interrupt.

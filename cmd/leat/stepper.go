@@ -12,7 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 )
 
 // stepper holds work back between two stages of the demonstration. The methods of a nil stepper do nothing.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 )
 
 func TestStepper(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // tape records the demonstration. The methods of a nil tape do nothing.

@@ -19,8 +19,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
-	"github.com/leatproject/leat/await"
 	"github.com/leatproject/leat/internal/visible"
+	"github.com/leatproject/leat/reconcile/await"
 )
 
 // waitOptions are the flags of leat wait.

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
-	"github.com/leatproject/leat/await"
+	"github.com/leatproject/leat/reconcile/await"
 )
 
 // podsOf returns a client of the pods on the server of a kubeconfig.

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/leatproject/leat/await"
+	"github.com/leatproject/leat/reconcile/await"
 )
 
 // waitGoal is the value of --for.

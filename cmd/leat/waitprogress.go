@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leatproject/leat/await"
 	"github.com/leatproject/leat/internal/visible"
+	"github.com/leatproject/leat/reconcile/await"
 )
 
 // waitProgress prints what a command still waits for.

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/docs"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/trace"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/testserver"
 )
 

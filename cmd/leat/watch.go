@@ -21,7 +21,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/visible"
-	"github.com/leatproject/leat/livepage"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/reflector"
 )
 

@@ -7,7 +7,7 @@ go 1.26.0
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/leatproject/leat v0.0.0-00010101000000-000000000000
-	github.com/leatproject/leat/adapter/controllerruntime v0.0.0-00010101000000-000000000000
+	github.com/leatproject/leat/adapter/leatcache v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/e2e v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/testserver/cluster v0.0.0-00010101000000-000000000000
 	github.com/onsi/ginkgo/v2 v2.32.0
@@ -221,7 +221,7 @@ require (
 replace (
 	github.com/leatproject/leat => ../..
 	github.com/leatproject/leat/adapter/clientgo => ../../adapter/clientgo
-	github.com/leatproject/leat/adapter/controllerruntime => ../../adapter/controllerruntime
+	github.com/leatproject/leat/adapter/leatcache => ../../adapter/leatcache
 	github.com/leatproject/leat/e2e => ..
 	github.com/leatproject/leat/testserver/cluster => ../../testserver/cluster
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
-	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/program"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/owner"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 type cronJobReconciler struct {

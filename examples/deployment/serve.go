@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -73,8 +73,8 @@ func serve(ctx context.Context, o options) error {
 }
 
 // recorder returns the recorder of a part. Each part has its own, because an Event names its controller.
-func (o options) recorder(part string) (*recorder.Recorder, error) {
-	events, err := recorder.New(o.Client, recorder.Options{Controller: part + "-controller", CoreV1: true})
+func (o options) recorder(part string) (*events.Recorder, error) {
+	events, err := events.New(o.Client, events.Options{Controller: part + "-controller", CoreV1: true})
 	if err == nil {
 		o.Add(events)
 	}

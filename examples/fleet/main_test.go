@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/shard/hashrange"
 )
 
 func TestFlags(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/examples/cli"
@@ -20,14 +21,13 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/scopes"
-	"github.com/leatproject/leat/shard"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/scale/scopes"
+	"github.com/leatproject/leat/scale/shard"
+	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -65,7 +65,7 @@ func runReplica(ctx context.Context, c apiclient.Config, o replicaConfig) (err e
 	defer podRanges.Then(setRanges)()
 	defer setRanges.Then(deploymentRanges)()
 
-	events, err := recorder.New(p.Client, recorder.Options{Controller: group, CoreV1: true})
+	events, err := events.New(p.Client, events.Options{Controller: group, CoreV1: true})
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func servePage(identity string, out io.Writer) (manager.AdminOptions, error) {
 
 // ranged adds an informer to the program that reads only some ranges of a collection. The ranges come from what the
 // caller makes it follow.
-func ranged[T api.Object](p *program.Program, name string, lw api.ListerWatcher[T]) (*informer.Informer[T], *cut.Scopes[T]) {
+func ranged[T api.Object](p *program.Program, name string, lw api.ListerWatcher[T]) (*informer.Informer[T], *shardedsource.Scopes[T]) {
 	set := scopes.New(lw.Collection().Resource, scopes.Options[T]{})
-	ranges := cut.NewScopes(set, lw, hashrange.Namespace, cut.Options{})
+	ranges := shardedsource.NewScopes(set, lw, hashrange.Namespace, shardedsource.Options{})
 	p.Add(set)
 	if _, err := p.Manager.AddWith(ranges, manager.Placement{Name: name}); err != nil {
 		panic(err) // no part has the name, and the manager does not run yet

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver"
 )
 

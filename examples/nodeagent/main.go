@@ -10,16 +10,16 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/fleet"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/scale/stagger"
 )
 
 func main() {
 	a, err := newAgent(program.Options{
 		Name:    "nodeagent",
-		Config:  fleet.Config(apiclient.Config{}), // bounds an object by GOMEMLIMIT; the server is the pod's
+		Config:  stagger.Config(apiclient.Config{}), // bounds an object by GOMEMLIMIT; the server is the pod's
 		Manager: manager.Options{Admin: manager.AdminOptions{Address: ":8081"}},
 	}, os.Getenv("NODE_NAME"), os.Stdout)
 	if err == nil {
@@ -47,8 +47,8 @@ func newAgent(o program.Options, node string, out io.Writer) (*agent, error) {
 		return nil, err
 	}
 	// 5,000 agents spread their first lists over a minute, and each has only the pods of its node.
-	start := fleet.NewStart(fleet.Options{Jitter: time.Minute})
-	source, options := fleet.ForNode(start, node, apiclient.NewPartial[*Pod](p.Client, podsResource, ""), informer.Options[*Pod]{})
+	start := stagger.NewStart(stagger.Options{Jitter: time.Minute})
+	source, options := stagger.ForNode(start, node, apiclient.NewPartial[*Pod](p.Client, podsResource, ""), informer.Options[*Pod]{})
 	pods, err := informer.Shared(p.Informers, source, options)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/webhook/selfsigned"
 	"github.com/leatproject/leat/workqueue"
@@ -44,7 +44,7 @@ const resync = 12 * time.Hour
 // serve runs everything until ctx ends or a part fails. The caches and the controllers are added after the server
 // serves TrainingJobs.
 func serve(ctx context.Context, o options) error {
-	events, err := recorder.New(o.Client, recorder.Options{Controller: name + "-controller", CoreV1: true})
+	events, err := events.New(o.Client, events.Options{Controller: name + "-controller", CoreV1: true})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func serviceKey(value string) (api.Key, error) {
 }
 
 // addControllers adds the caches and the controllers to a running program.
-func (o options) addControllers(events *recorder.Recorder) error {
+func (o options) addControllers(events *events.Recorder) error {
 	ofJobs := api.Selector{Labels: job.LabelJob}
 	jobs := program.Typed(o.Program, job.Resource, informer.Options[*job.TrainingJob]{ResyncPeriod: resync, Mutations: o.mutations})
 	pods := program.Partial(o.Program, training.Pods, informer.Options[*plan.Pod]{Selector: ofJobs, Mutations: o.mutations})

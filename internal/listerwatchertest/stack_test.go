@@ -15,19 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
-	"github.com/leatproject/leat/fleet"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/internal/trace"
-	"github.com/leatproject/leat/packed"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/scale/packed"
+	"github.com/leatproject/leat/scale/shardedsource"
+	"github.com/leatproject/leat/scale/stagger"
+	"github.com/leatproject/leat/scale/warmstart"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
-	"github.com/leatproject/leat/warmstart"
 )
 
 type pod = metav1.PartialObjectMetadata
@@ -55,10 +55,10 @@ var layers = []layer{
 		n := uint64(len(s.shards))
 		hashes := hashrange.All().Minus(hashrange.NewSet(hashrange.Range{From: n << 62, To: (n + 1) << 62}))
 		s.shards, s.shard = append(s.shards, hashes), append(s.shard, hashes.Selector(hashrange.UID))
-		s.ListerWatcher = cut.New(s.ListerWatcher, hashrange.UID, hashes, cut.Options{})
+		s.ListerWatcher = shardedsource.New(s.ListerWatcher, hashrange.UID, hashes, shardedsource.Options{})
 	}},
 	{"fleet", func(_ *testing.T, s *stack) {
-		s.ListerWatcher, s.o = fleet.Spread(fleet.NewStart(fleet.Options{Jitter: -1}), s.ListerWatcher, s.o)
+		s.ListerWatcher, s.o = stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), s.ListerWatcher, s.o)
 	}},
 	{"warmstart", func(t *testing.T, s *stack) {
 		w, err := warmstart.New(s.ListerWatcher, warmstart.Options{Path: filepath.Join(t.TempDir(), "state"), Cluster: "test"})

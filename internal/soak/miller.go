@@ -15,8 +15,8 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/owner"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 var errNoLuck = errors.New("soak: no luck")
@@ -27,7 +27,7 @@ type miller struct {
 	mills    *cachedclient.Typed[*mill]
 	parts    *cachedclient.Typed[*part]
 	byMill   *cache.Index[*part, string]
-	recorder *recorder.Recorder
+	recorder *events.Recorder
 }
 
 // millOf is the index of parts by the mill that they were made for.

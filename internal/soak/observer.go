@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // observer is a process that is never restarted.
@@ -26,7 +26,7 @@ type observer struct {
 	view     *apiclient.PartialClient[*mill]
 	mills    *informer.Share[*mill]
 	parts    *informer.Informer[*part] // over WebSocket
-	recorder *recorder.Recorder
+	recorder *events.Recorder
 	told     atomic.Int64 // notifications to all handlers
 
 	stop    context.CancelFunc
@@ -48,7 +48,7 @@ func startObserver(w *world, log *zap.Logger) (*observer, error) {
 		return nil, err
 	}
 	o.parts = informer.New(websocket.Watch(apiclient.NewPartial[*part](o.client, parts, "")), informerOptions[*part](o.log))
-	if o.recorder, err = recorder.New(o.client, recorder.Options{Controller: "leat.test/observer", Logger: o.log}); err != nil {
+	if o.recorder, err = events.New(o.client, events.Options{Controller: "leat.test/observer", Logger: o.log}); err != nil {
 		return nil, err
 	}
 	// This handler asks for resyncs because a handler that joins later gets none otherwise.

@@ -18,10 +18,10 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/metrics"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -57,7 +57,7 @@ type replica struct {
 	factory    *informer.Factory
 	mills      *informer.Share[*mill]
 	parts      *informer.Share[*part]
-	recorder   *recorder.Recorder
+	recorder   *events.Recorder
 	gate       *cachedclient.Gate
 	controller *controller.Controller[api.Key]
 	elector    *leaderelection.Elector
@@ -103,7 +103,7 @@ func (r *replica) makeCaches() (err error) {
 	if err != nil {
 		return err
 	}
-	r.recorder, err = recorder.New(r.client, recorder.Options{Controller: "leat.test/soak", Instance: r.name, Logger: r.log})
+	r.recorder, err = events.New(r.client, events.Options{Controller: "leat.test/soak", Instance: r.name, Logger: r.log})
 	return err
 }
 

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/leatproject/leat/bench/subject"
-	"github.com/leatproject/leat/livepage"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/livepage"
+	"github.com/leatproject/leat/observe/recording"
 )
 
 // ringBytes bounds the ring. It is small, so that a ring forgets while it is measured.

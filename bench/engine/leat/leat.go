@@ -18,9 +18,9 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/packed"
-	"github.com/leatproject/leat/packed/zstd"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scale/packed"
+	"github.com/leatproject/leat/scale/packed/zstd"
 	"github.com/leatproject/leat/workqueue"
 )
 

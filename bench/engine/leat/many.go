@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/packed"
+	"github.com/leatproject/leat/scale/packed"
 )
 
 // many is the informers of custom resources. They share one client.

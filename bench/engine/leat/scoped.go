@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/subject"
-	"github.com/leatproject/leat/scopes"
-	"github.com/leatproject/leat/shard/cut"
-	"github.com/leatproject/leat/shard/hashrange"
-	"github.com/leatproject/leat/warmstart"
+	"github.com/leatproject/leat/scale/scopes"
+	"github.com/leatproject/leat/scale/shardedsource"
+	"github.com/leatproject/leat/scale/warmstart"
 )
 
 // scoped is one informer with a scope for each namespace.
@@ -79,7 +79,7 @@ func newKept(s subject.Spec, h subject.Hooks, file string, received *atomic.Int6
 
 func keep[T api.Object](source api.ListerWatcher[T], s subject.Spec, h subject.Hooks, file string) (subject.Informer, error) {
 	if end := s.End(); end != 0 {
-		source = cut.New(source, hashrange.UID, hashrange.NewSet(hashrange.Range{To: end}), cut.Options{})
+		source = shardedsource.New(source, hashrange.UID, hashrange.NewSet(hashrange.Range{To: end}), shardedsource.Options{})
 	}
 	if file == "" {
 		return withHooks(source, s, h)

@@ -18,8 +18,8 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 var (

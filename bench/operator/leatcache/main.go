@@ -8,9 +8,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	leatcache "github.com/leatproject/leat/adapter/controllerruntime"
+	"github.com/leatproject/leat/adapter/leatcache"
 	"github.com/leatproject/leat/bench/operator/onruntime"
-	"github.com/leatproject/leat/packed"
+	"github.com/leatproject/leat/scale/packed"
 )
 
 func main() {

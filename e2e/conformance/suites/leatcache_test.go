@@ -36,7 +36,7 @@ func replaceNew(source []byte) []byte {
 		return source
 	}
 	source = newCache.ReplaceAll(source, []byte("leatcache.New"))
-	return theirs.ReplaceAll(source, []byte("$0\n\tleatcache \"github.com/leatproject/leat/adapter/controllerruntime\""))
+	return theirs.ReplaceAll(source, []byte("$0\n\tleatcache \"github.com/leatproject/leat/adapter/leatcache\""))
 }
 
 // TestOnLeatCache runs the suites of controller-runtime's other packages with leat's cache: clusters and managers have

@@ -20,8 +20,8 @@ import (
 	"github.com/leatproject/leat/examples/deployment/decisions"
 	"github.com/leatproject/leat/examples/deployment/kubelet"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recording"
 	"github.com/leatproject/leat/testkit"
 )
 

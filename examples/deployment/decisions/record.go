@@ -14,9 +14,9 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -38,7 +38,7 @@ func Record(ctx context.Context, o program.Options, simulated kubelet.Options, l
 	if err != nil {
 		return err
 	}
-	events, err := recorder.New(p.Client, recorder.Options{Controller: "deployment-controller", CoreV1: true})
+	events, err := events.New(p.Client, events.Options{Controller: "deployment-controller", CoreV1: true})
 	if err != nil {
 		return err
 	}

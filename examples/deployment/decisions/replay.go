@@ -19,8 +19,8 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/recording"
+	"github.com/leatproject/leat/observe/recording"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // Recorded is what a recording has of the three collections that the controller reads.
@@ -70,7 +70,7 @@ func Replay(ctx context.Context, in *Recorded, namespace string, run []*Decision
 	if err != nil {
 		return nil, err
 	}
-	events, err := recorder.New(client, recorder.Options{Controller: "replay", CoreV1: true})
+	events, err := events.New(client, events.Options{Controller: "replay", CoreV1: true})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/scale/shard"
 )
 
 // Options are the options of the simulation. Client and Pods are required.

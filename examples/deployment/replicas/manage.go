@@ -16,8 +16,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/expectations"
-	"github.com/leatproject/leat/owner"
+	"github.com/leatproject/leat/reconcile/expectations"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 // manage creates the missing Pods or deletes the surplus ones, at most r.burst of them.

@@ -21,11 +21,11 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/expectations"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/owner"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/reconcile/expectations"
+	"github.com/leatproject/leat/reconcile/owner"
+	"github.com/leatproject/leat/scale/shard"
 )
 
 // Options are the options of a controller of ReplicaSets. Client, ReplicaSets, Pods and Recorder are required.
@@ -34,7 +34,7 @@ type Options struct {
 	// ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
 	ReplicaSets *cachedclient.Typed[*appsv1.ReplicaSet]
 	Pods        *cachedclient.Partial[*workload.Pod]
-	Recorder    *recorder.Recorder
+	Recorder    *events.Recorder
 
 	// Burst is the largest number of Pods of one ReplicaSet that a reconcile creates or deletes. Zero means 500.
 	Burst int
@@ -89,7 +89,7 @@ type reconciler struct {
 	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
 	expected    *expectations.Expectations[api.Key]
 	last        sync.Map // key → UID of the ReplicaSet that was reconciled last
-	recorder    *recorder.Recorder
+	recorder    *events.Recorder
 	burst       int
 }
 
@@ -223,12 +223,12 @@ func (r *reconciler) writeStatus(ctx context.Context, s *appsv1.ReplicaSet, stat
 
 // recordEvent records an Event about a ReplicaSet. The Event is a warning unless it relates to a Pod.
 func (r *reconciler) recordEvent(s *appsv1.ReplicaSet, p api.Object, reason, format string, args ...any) {
-	e := recorder.Event{
+	e := events.Event{
 		Resource: workload.ReplicaSets, Object: s,
-		Type: recorder.Warning, Reason: reason, Note: fmt.Sprintf(format, args...),
+		Type: events.Warning, Reason: reason, Note: fmt.Sprintf(format, args...),
 	}
 	if p != nil {
-		e.Type, e.RelatedResource, e.Related = recorder.Normal, workload.Pods, p
+		e.Type, e.RelatedResource, e.Related = events.Normal, workload.Pods, p
 	}
 	r.recorder.Event(e)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -163,7 +163,7 @@ func newRig(t *testing.T) *rig {
 	run(t, r.server.Run)
 	client, err := apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport})
 	require.NoError(t, err)
-	events, err := recorder.New(client, recorder.Options{Controller: "test"})
+	events, err := events.New(client, events.Options{Controller: "test"})
 	require.NoError(t, err)
 	p, err := program.New(program.Options{Name: "test", Client: client, Logger: zap.NewNop()})
 	require.NoError(t, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 // watch adds the sources of the controller: ReplicaSets, their Pods, and orphans that they may adopt. The source of

@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/owner"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 // change makes one change. It returns false without an error if the rest of the decision is no longer valid. The next

@@ -21,9 +21,9 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/owner"
-	"github.com/leatproject/leat/recorder"
-	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/reconcile/owner"
+	"github.com/leatproject/leat/scale/shard"
 )
 
 // Options are the options of a controller of Deployments. Shards, Controller, Wrap and OnRead are optional.
@@ -32,7 +32,7 @@ type Options struct {
 	Deployments *cachedclient.Typed[*appsv1.Deployment]
 	ReplicaSets *cachedclient.Typed[*appsv1.ReplicaSet]
 	Pods        *cachedclient.Partial[*workload.Pod]
-	Recorder    *recorder.Recorder
+	Recorder    *events.Recorder
 
 	// Shards divides the Deployments among replicas. Nil means that this replica works on all.
 	Shards *shard.Kind[*appsv1.Deployment]
@@ -104,7 +104,7 @@ type reconciler struct {
 	byNamespace *cache.Index[*appsv1.Deployment, string]
 	setsByOwner *cache.Index[*appsv1.ReplicaSet, workload.Owner]
 	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
-	recorder    *recorder.Recorder
+	recorder    *events.Recorder
 	pods        *informer.Informer[*workload.Pod]
 	onRead      func(context.Context, Read)
 
@@ -297,9 +297,9 @@ func (r *reconciler) reportInvalid(ctx context.Context, d *appsv1.Deployment, wr
 }
 
 func (r *reconciler) recordEvent(d *appsv1.Deployment, warning bool, reason, note string) {
-	kind := recorder.Normal
+	kind := events.Normal
 	if warning {
-		kind = recorder.Warning
+		kind = events.Warning
 	}
-	r.recorder.Event(recorder.Event{Resource: workload.Deployments, Object: d, Type: kind, Reason: reason, Note: note})
+	r.recorder.Event(events.Event{Resource: workload.Deployments, Object: d, Type: kind, Reason: reason, Note: note})
 }

@@ -3,7 +3,7 @@ package job
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/leatproject/leat/status"
+	"github.com/leatproject/leat/reconcile/conditions"
 )
 
 // The types of conditions. At most one of Running, Restarting and Suspended is true. A job has finished when Succeeded
@@ -20,5 +20,5 @@ const (
 // Finished reports whether a job has succeeded or failed. That is final.
 func Finished(j *TrainingJob) bool {
 	c := j.Status.Conditions
-	return status.Is(c, Succeeded, metav1.ConditionTrue) || status.Is(c, Failed, metav1.ConditionTrue)
+	return conditions.Is(c, Succeeded, metav1.ConditionTrue) || conditions.Is(c, Failed, metav1.ConditionTrue)
 }

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/examples/trainingjob/job"
-	"github.com/leatproject/leat/status"
+	"github.com/leatproject/leat/reconcile/conditions"
 )
 
 // passing are the conditions of which at most one is true.
@@ -18,7 +18,7 @@ const longestMessage = 1000
 // become sets a condition to true, and those that it excludes to false. It adds a note if the condition is new. For a
 // restart it always adds one.
 func (d *decision) become(kind, reason, message string) {
-	news := !status.Is(d.Status.Conditions, kind, metav1.ConditionTrue)
+	news := !conditions.Is(d.Status.Conditions, kind, metav1.ConditionTrue)
 	d.set(kind, metav1.ConditionTrue, reason, message)
 	if kind != job.Created {
 		for _, other := range passing {
@@ -34,7 +34,7 @@ func (d *decision) become(kind, reason, message string) {
 
 // unset sets a true condition to false. It does nothing if the condition is not true.
 func (d *decision) unset(kind, reason, message string) {
-	if status.Is(d.Status.Conditions, kind, metav1.ConditionTrue) {
+	if conditions.Is(d.Status.Conditions, kind, metav1.ConditionTrue) {
 		d.set(kind, metav1.ConditionFalse, reason, message)
 	}
 }
@@ -43,7 +43,7 @@ func (d *decision) set(kind string, is metav1.ConditionStatus, reason, message s
 	if len(message) > longestMessage {
 		message = strings.ToValidUTF8(message[:longestMessage], "")
 	}
-	_, err := status.Set(&d.Status.Conditions, metav1.Condition{
+	_, err := conditions.Set(&d.Status.Conditions, metav1.Condition{
 		Type: kind, Status: is, Reason: reason, Message: message,
 		ObservedGeneration: d.Job.Generation, LastTransitionTime: *d.now(),
 	})
@@ -56,7 +56,7 @@ func (d *decision) set(kind string, is metav1.ConditionStatus, reason, message s
 func BecameTrue(before, after job.Status) []string {
 	var all []string
 	for _, c := range after.Conditions {
-		if c.Status == metav1.ConditionTrue && !status.Is(before.Conditions, c.Type, metav1.ConditionTrue) {
+		if c.Status == metav1.ConditionTrue && !conditions.Is(before.Conditions, c.Type, metav1.ConditionTrue) {
 			all = append(all, c.Type)
 		}
 	}

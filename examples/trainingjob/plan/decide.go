@@ -11,7 +11,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/trainingjob/job"
-	"github.com/leatproject/leat/status"
+	"github.com/leatproject/leat/reconcile/conditions"
 )
 
 // Observed is the input of a decision: a job with its defaults, and its Pods and Services.
@@ -99,7 +99,7 @@ func (d *decision) suspend() {
 
 // resume sets the start time, at the start and after a suspension.
 func (d *decision) resume() {
-	if status.Is(d.Status.Conditions, job.Suspended, metav1.ConditionTrue) {
+	if conditions.Is(d.Status.Conditions, job.Suspended, metav1.ConditionTrue) {
 		d.unset(job.Suspended, "JobResumed", "the job was resumed")
 		d.note(false, "JobResumed", "the job was resumed")
 	}
@@ -141,7 +141,7 @@ func (d *decision) train() {
 // setProgress sets the conditions Running and Restarting. A job is restarting until no replica is missing or waiting.
 func (d *decision) setProgress() {
 	restarting := len(d.Status.Restarting) > 0 ||
-		status.Is(d.Status.Conditions, job.Restarting, metav1.ConditionTrue) && d.anyWaits()
+		conditions.Is(d.Status.Conditions, job.Restarting, metav1.ConditionTrue) && d.anyWaits()
 	switch {
 	case restarting:
 		d.become(job.Restarting, "ReplicaRestarting", d.restartText())

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
-	"github.com/leatproject/leat/status"
+	"github.com/leatproject/leat/reconcile/conditions"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -113,7 +113,7 @@ func (w *world) truths() []string {
 }
 
 func (w *world) reason(kind string) string {
-	if c := status.Find(w.Job.Status.Conditions, kind); c != nil {
+	if c := conditions.Find(w.Job.Status.Conditions, kind); c != nil {
 		return c.Reason
 	}
 	return ""
@@ -543,7 +543,7 @@ func TestSlots(t *testing.T) {
 		"mnist-worker-0 and second-twin are both worker 0",
 	}, unclear)
 	w.Pods[1].Status.Phase = corev1.PodSucceeded
-	require.True(t, status.Is(plan.Decide(w.Observed).Status.Conditions, job.Succeeded, metav1.ConditionTrue), "the one that has the name counts")
+	require.True(t, conditions.Is(plan.Decide(w.Observed).Status.Conditions, job.Succeeded, metav1.ConditionTrue), "the one that has the name counts")
 }
 
 // TestDeletedJobs expects no plan: the garbage collector deletes the Pods and Services.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
-	"github.com/leatproject/leat/expectations"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/reconcile/expectations"
 )
 
 // carryOut makes the changes of a plan. A job fails if the server rejects a replica as invalid.
@@ -73,9 +73,9 @@ func createAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tr
 		switch {
 		case err == nil:
 			made.Add(1)
-			r.tell(j, recorder.Normal, "SuccessfulCreate"+c.resource.Kind, "Created: "+name)
+			r.tell(j, events.Normal, "SuccessfulCreate"+c.resource.Kind, "Created: "+name)
 		case !endsNamespace(err):
-			r.tell(j, recorder.Warning, "FailedCreate"+c.resource.Kind, "Error creating: "+err.Error())
+			r.tell(j, events.Warning, "FailedCreate"+c.resource.Kind, "Error creating: "+err.Error())
 		}
 		return err
 	})
@@ -91,7 +91,7 @@ func deleteAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tr
 		all.Go(func() {
 			err := c.delete(ctx, o)
 			if err == nil {
-				r.tell(j, recorder.Normal, "SuccessfulDelete"+c.resource.Kind, "Deleted: "+o.GetName())
+				r.tell(j, events.Normal, "SuccessfulDelete"+c.resource.Kind, "Deleted: "+o.GetName())
 				return
 			}
 			r.expected.Deleted(b, o.GetUID())
@@ -99,7 +99,7 @@ func deleteAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tr
 				return // the UID belongs to another object by now
 			}
 			if errs[i] = settled(err); errs[i] != nil {
-				r.tell(j, recorder.Warning, "FailedDelete"+c.resource.Kind, "Error deleting: "+err.Error())
+				r.tell(j, events.Warning, "FailedDelete"+c.resource.Kind, "Error deleting: "+err.Error())
 			}
 		})
 	}
@@ -121,6 +121,6 @@ func among(err error, is func(error) bool) bool {
 	return is(err)
 }
 
-func (r *reconciler) tell(j *job.TrainingJob, kind recorder.Type, reason, note string) {
-	r.recorder.Event(recorder.Event{Resource: job.Resource, Object: j, Type: kind, Reason: reason, Note: note})
+func (r *reconciler) tell(j *job.TrainingJob, kind events.Type, reason, note string) {
+	r.recorder.Event(events.Event{Resource: job.Resource, Object: j, Type: kind, Reason: reason, Note: note})
 }

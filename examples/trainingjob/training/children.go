@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/owner"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 // children are the objects of one kind that jobs own. The cache has a part of their fields; new objects are created

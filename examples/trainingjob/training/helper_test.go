@@ -24,7 +24,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/program"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -67,7 +67,7 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 				OnReconcile: func(r controller.Report) { w.reports = append(w.reports, r) },
 			},
 		}
-		o.Recorder, err = recorder.New(client, recorder.Options{Controller: "trainingjob-controller"})
+		o.Recorder, err = events.New(client, events.Options{Controller: "trainingjob-controller"})
 		require.NoError(t, err)
 		w.reconciler = newReconciler(o)
 		change(w.reconciler)

@@ -17,9 +17,9 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
-	"github.com/leatproject/leat/expectations"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/reconcile/expectations"
 )
 
 // The resources that the controller reads and writes beside TrainingJobs.
@@ -35,7 +35,7 @@ type Options struct {
 	Jobs     *cachedclient.Typed[*job.TrainingJob]
 	Pods     *informer.Informer[*plan.Pod]
 	Services *informer.Informer[*plan.Service]
-	Recorder *recorder.Recorder
+	Recorder *events.Recorder
 
 	// Gate delays reconciles of jobs until the caches show the last written status. Nil means a gate with the default
 	// options.
@@ -68,7 +68,7 @@ type reconciler struct {
 	pods     children[*plan.Pod, *corev1.Pod]
 	services children[*plan.Service, *corev1.Service]
 	expected *expectations.Expectations[batch]
-	recorder *recorder.Recorder
+	recorder *events.Recorder
 	counts   *Counts
 }
 
@@ -166,11 +166,11 @@ func (r *reconciler) writeStatus(ctx context.Context, j *job.TrainingJob, s job.
 		r.counts.changed(before, s)
 	}
 	for _, n := range notes {
-		kind := recorder.Normal
+		kind := events.Normal
 		if n.Warning {
-			kind = recorder.Warning
+			kind = events.Warning
 		}
-		r.recorder.Event(recorder.Event{Resource: job.Resource, Object: j, Type: kind, Reason: n.Reason, Note: n.Text})
+		r.recorder.Event(events.Event{Resource: job.Resource, Object: j, Type: kind, Reason: n.Reason, Note: n.Text})
 	}
 	return j, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
-	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/reconcile/owner"
 )
 
 // batch identifies the expectations of the objects of one kind and one type of replica, or of no known type. A job

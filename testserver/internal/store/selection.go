@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 

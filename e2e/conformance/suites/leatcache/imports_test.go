@@ -9,5 +9,5 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/envtest"
 	_ "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	_ "github.com/leatproject/leat/adapter/controllerruntime"
+	_ "github.com/leatproject/leat/adapter/leatcache"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // Options are the options of a Collector. The zero value is a good default.
@@ -35,7 +35,7 @@ type Collector struct {
 	gone       recent[reference]
 	reported   recent[reference] // to owners in other namespaces, about which there is an Event
 	controller *controller.Controller[id]
-	events     *recorder.Recorder
+	events     *events.Recorder
 	looks      chan struct{} // has an element if the resources of the server may have changed
 
 	mu      sync.Mutex // guards the fields below
@@ -60,7 +60,7 @@ func New(client *apiclient.Client, o Options) *Collector {
 // its resources at the start. It runs once.
 func (c *Collector) Run(ctx context.Context) error {
 	var err error
-	c.events, err = recorder.New(c.client, recorder.Options{
+	c.events, err = events.New(c.client, events.Options{
 		Controller: "garbage-collector-controller", Instance: "kube-controller-manager", CoreV1: true,
 	})
 	if err != nil {

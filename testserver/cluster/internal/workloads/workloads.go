@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/reconcile/events"
 )
 
 // Options are the options of Workloads.
@@ -40,10 +40,10 @@ func (w *Workloads) Run(ctx context.Context) error {
 	live := apiclient.NewPartial[*workload.Pod](w.client, workload.Pods, "")
 	podCache := informer.New(live, informer.Options[*workload.Pod]{})
 	pods := cachedclient.NewPartial(live, podCache, cachedclient.Options{})
-	var recorders [2]*recorder.Recorder
+	var recorders [2]*events.Recorder
 	for i, name := range []string{"deployment-controller", "replicaset-controller"} {
 		var err error
-		if recorders[i], err = recorder.New(w.client, recorder.Options{Controller: name, CoreV1: true}); err != nil {
+		if recorders[i], err = events.New(w.client, events.Options{Controller: name, CoreV1: true}); err != nil {
 			return fmt.Errorf("workloads: %w", err)
 		}
 	}

@@ -1,0 +1,709 @@
+package warmstart_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/api/hashrange"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/listerwatchertest"
+	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scale/driftcheck"
+	"github.com/leatproject/leat/scale/packed"
+	"github.com/leatproject/leat/scale/shardedsource"
+	"github.com/leatproject/leat/scale/stagger"
+	"github.com/leatproject/leat/scale/warmstart"
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
+)
+
+var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+
+type configMap struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string]string `json:"data,omitempty"`
+}
+
+// machine is a bubble with a server, and a folder that survives the processes.
+type machine struct {
+	*testing.T
+	server *testserver.Server
+	client *apiclient.Client
+	o      warmstart.Options
+	logs   *observer.ObservedLogs
+	shard  hashrange.Set // nil: the agents read all objects
+}
+
+func onMachine(t *testing.T, test func(m *machine)) {
+	t.Helper()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(testserver.Options{RequestLog: 100})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- server.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}()
+		client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+		require.NoError(t, err)
+		core, logs := observer.New(zap.WarnLevel)
+		test(&machine{T: t, server: server, client: client, o: warmstart.Options{
+			Path: filepath.Join(folder, "file"), Cluster: "test", Logger: zap.New(core),
+		}, logs: logs})
+	})
+}
+
+func (m *machine) set(name, value string) {
+	m.Helper()
+	o := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"value": value}}
+	if _, err := m.server.Get(configMaps, api.KeyOf(o)); err != nil {
+		_, err := m.server.Create(configMaps, o)
+		require.NoError(m, err)
+		return
+	}
+	_, err := m.server.Update(configMaps, o)
+	require.NoError(m, err)
+}
+
+func (m *machine) delete(name string) {
+	m.Helper()
+	require.NoError(m, m.server.Delete(configMaps, api.Key{Namespace: "default", Name: name}))
+}
+
+// process is an agent that was started.
+type process struct {
+	*machine
+	warm *warmstart.ListerWatcher[*configMap]
+	inf  *informer.Informer[*configMap]
+	end  func()
+}
+
+// start starts an agent. It is synced, or waits for something, when start returns.
+func (m *machine) start(o informer.Options[*configMap]) *process {
+	m.Helper()
+	var source api.ListerWatcher[*configMap] = apiclient.NewPartial[*configMap](m.client, configMaps, "")
+	if m.shard != nil {
+		source = shardedsource.New(source, hashrange.UID, m.shard, shardedsource.Options{})
+		source, o = stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), source, o)
+	}
+	warm, err := warmstart.New(source, m.o)
+	require.NoError(m, err)
+	m.server.ForgetRequests()
+	inf := informer.New(warm, o)
+	ctx, cancel := context.WithCancel(m.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- inf.Run(ctx) }()
+	synctest.Wait()
+	return &process{m, warm, inf, func() {
+		m.Helper()
+		cancel()
+		require.NoError(m, <-ended)
+		require.NoError(m, warm.Close())
+	}}
+}
+
+// values returns what the agent sees.
+func (p *process) values() map[string]string {
+	synctest.Wait()
+	out := map[string]string{}
+	for _, o := range p.inf.Cache().All() {
+		out[o.Name] = o.Data["value"]
+	}
+	return out
+}
+
+// requests returns the verbs of the requests since the start.
+func (p *process) requests() []string {
+	var out []string
+	for _, r := range p.server.Requests() {
+		verb := r.Verb
+		if strings.Contains(r.Query.Encode(), "sendInitialEvents=true") {
+			verb = "watchlist"
+		}
+		out = append(out, verb)
+	}
+	return out
+}
+
+func TestSuite(t *testing.T) {
+	listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
+		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {
+			c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+			require.NoError(t, err)
+			w, err := warmstart.New(apiclient.NewPartial[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, ""),
+				warmstart.Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, w.Close()) })
+			return w
+		})
+}
+
+// TestWarmStart starts an agent three times. Only the first lists from the server.
+func TestWarmStart(t *testing.T) {
+	for _, tuning := range []reflector.Tuning{{}, {NoWatchList: true}} {
+		t.Run(fmt.Sprintf("NoWatchList=%v", tuning.NoWatchList), func(t *testing.T) {
+			onMachine(t, func(m *machine) {
+				o := informer.Options[*configMap]{Tuning: tuning}
+				m.set("a", "1")
+				m.set("b", "1")
+				p := m.start(o)
+				require.False(m, p.warm.Status().Warm)
+				require.ErrorContains(m, p.warm.Status().Cold, "there is no file")
+				m.set("a", "2")
+				m.set("c", "1")
+				m.delete("b")
+				require.Equal(m, map[string]string{"a": "2", "c": "1"}, p.values())
+				p.end()
+
+				m.set("a", "3") // while no agent runs
+				m.delete("c")
+				p = m.start(o)
+				require.Equal(m, map[string]string{"a": "3"}, p.values())
+				require.Equal(m, []string{"watch"}, p.requests())
+				status := p.warm.Status()
+				require.True(m, status.Warm)
+				require.Equal(m, 2, status.Objects)
+				require.NoError(m, status.Stopped)
+				p.end()
+
+				p = m.start(o)
+				require.Equal(m, map[string]string{"a": "3"}, p.values())
+				require.Equal(m, []string{"watch"}, p.requests())
+				p.end()
+				require.Empty(m, m.logs.All())
+			})
+		})
+	}
+}
+
+// named has the method Marshal of its metadata, which does not encode the rest.
+type named struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string]string `json:"data"`
+}
+
+// TestTypes keeps objects of other types than a struct of the user with a kind.
+func TestTypes(t *testing.T) {
+	warm(t, func(o *named) string { return o.Data["value"] })
+	warm(t, func(o *unstructured.Unstructured) string {
+		out, _, _ := unstructured.NestedString(o.Object, "data", "value")
+		return out
+	})
+	warm(t, func(o *metav1.PartialObjectMetadata) string { return o.Labels["value"] })
+}
+
+func warm[T api.Object](t *testing.T, valueOf func(T) string) {
+	t.Run(fmt.Sprintf("%T", *new(T)), func(t *testing.T) {
+		onMachine(t, func(m *machine) {
+			_, err := m.server.Create(configMaps, &configMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", Labels: map[string]string{"value": "1"}},
+				Data:       map[string]string{"value": "1"},
+			})
+			require.NoError(m, err)
+			for _, first := range []bool{true, false} {
+				w, err := warmstart.New(apiclient.NewPartial[T](m.client, configMaps, ""), m.o)
+				require.NoError(m, err)
+				var got []string
+				_, err = w.List(m.Context(), api.Options[T]{}, func(o T) error {
+					got = append(got, o.GetName()+" "+valueOf(o))
+					return nil
+				})
+				require.NoError(m, err)
+				require.Equal(m, []string{"a 1"}, got)
+				require.Equal(m, !first, w.Status().Warm)
+				require.NoError(m, w.Close())
+			}
+		})
+	})
+}
+
+// TestPackedInformer holds the objects as bytes, and checks them against the server.
+func TestPackedInformer(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		o := informer.Options[*configMap]{Hold: packed.Bytes[*configMap](), Check: driftcheck.Every(time.Minute)}
+		m.start(o).end()
+		m.set("a", "2")
+		p := m.start(o)
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		require.Equal(m, []string{"watch"}, p.requests())
+		<-time.After(2 * time.Minute)
+		check := p.inf.Status().Check
+		require.NotZero(m, check.Checks)
+		require.NoError(m, check.Err)
+		require.Zero(m, check.Missed)
+		p.end()
+	})
+}
+
+// TestProbesAreNoLists lists with other selectors, as a reflector does to learn the version of the server.
+func TestProbesAreNoLists(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		o := api.Options[*configMap]{}
+		o.FieldSelector = "metadata.name=none"
+		_, err := p.warm.List(m.Context(), o, func(*configMap) error { return nil })
+		require.NoError(m, err)
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.True(m, p.warm.Status().Warm)
+		p.end()
+	})
+}
+
+// TestUndecodable gives up the file when the informer keeps an older state than the server has.
+func TestUndecodable(t *testing.T) {
+	wrong := func(m *machine) {
+		o := map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}, "data": map[string]any{"value": 7}}
+		_, err := m.server.Update(configMaps, o)
+		require.NoError(m, err)
+		m.set("b", "1")
+	}
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		wrong(m)
+		require.Equal(m, map[string]string{"a": "1", "b": "1"}, p.values())
+		require.ErrorContains(m, p.warm.Status().Stopped, "default/a")
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.False(m, p.warm.Status().Warm)
+		require.Equal(m, 1, p.inf.Status().Undecodable)
+		require.ErrorContains(m, p.warm.Status().Stopped, "default/a", "nor has a list with such an object a file")
+		p.end()
+	})
+}
+
+// TestInterruptedStart ends while the file is read. The file stays.
+func TestInterruptedStart(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		m.start(informer.Options[*configMap]{}).end()
+		w, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+		require.NoError(m, err)
+		_, err = w.List(m.Context(), api.Options[*configMap]{DropManagedFields: true}, func(*configMap) error { return errUnreachable })
+		require.ErrorIs(m, err, errUnreachable)
+		require.NoError(m, w.Close())
+		p := m.start(informer.Options[*configMap]{})
+		require.True(m, p.warm.Status().Warm)
+		p.end()
+	})
+}
+
+func TestCloseDuringAWatch(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		require.NoError(m, p.warm.Close())
+		m.set("a", "2")
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.False(m, p.warm.Status().Warm, "the file would be older")
+		p.end()
+	})
+}
+
+// TestExpired: the server has forgotten the version, and the agent decodes only what has changed.
+func TestExpired(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		m.set("b", "1")
+		m.start(informer.Options[*configMap]{}).end()
+		m.set("b", "2")
+		m.server.Inject(faults.Fault{Effect: faults.Compact{}})
+		decoded := map[string]int{}
+		o := informer.Options[*configMap]{}
+		o.Transform = func(c *configMap) (*configMap, error) {
+			decoded[c.Name]++
+			return c, nil
+		}
+		p := m.start(o)
+		require.Equal(m, map[string]string{"a": "1", "b": "2"}, p.values())
+		require.Equal(m, []string{"watch", "list", "watch"}, p.requests())
+		require.Equal(m, map[string]int{"a": 1, "b": 2}, decoded, "a came from the file alone")
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.Equal(m, []string{"watch"}, p.requests(), "the list replaced the file")
+		require.Equal(m, map[string]string{"a": "1", "b": "2"}, p.values())
+		p.end()
+	})
+}
+
+// TestCutAnywhere kills an agent at every fifth byte that it writes. The next one sees what the file says, and then the
+// present state.
+func TestCutAnywhere(t *testing.T) {
+	var file []byte
+	var states []map[string]string // that the agent has shown
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		states = append(states, p.values())
+		for _, do := range []func(){
+			func() { m.set("b", "1") }, func() { m.set("a", "2") }, func() { m.delete("b") }, func() { m.set("b", "3") },
+		} {
+			do()
+			states = append(states, p.values())
+		}
+		p.end()
+		var err error
+		file, err = os.ReadFile(m.o.Path)
+		require.NoError(m, err)
+	})
+	seen := 0
+	path, client := filepath.Join(t.TempDir(), "file"), unreachable(t)
+	for cut := len(file) % 5; cut <= len(file); cut += 5 {
+		require.NoError(t, os.WriteFile(path, file[:cut], 0o600))
+		got, version, ok := readBack(t, client, path)
+		if !ok {
+			require.Zero(t, seen, "a longer file is not less")
+			continue
+		}
+		at := slices.IndexFunc(states, func(s map[string]string) bool { return maps.Equal(s, got) })
+		require.GreaterOrEqual(t, at, max(seen-1, 0), "%v at version %s after %d bytes", got, version, cut)
+		seen = at + 1
+	}
+	require.Equal(t, len(states), seen)
+}
+
+// TestBadFiles starts an agent from a file that is not what it wrote. The agent sees the present state, at most one
+// line of the log says why the file is not used, and the next start is warm.
+func TestBadFiles(t *testing.T) {
+	const damaged = "the file is damaged, was given up, has another key, or is not one of this package"
+	for name, bad := range map[string]struct {
+		change func(file []byte) []byte
+		says   string // empty if the part that is there can be used
+	}{
+		"cut off in the last event":        {func(f []byte) []byte { return f[:len(f)-3] }, ""},
+		"cut off before the last event":    {func(f []byte) []byte { return f[:lastFrame(f)] }, ""},
+		"cut off in the header":            {func(f []byte) []byte { return f[:20] }, damaged},
+		"cut off in the list":              {func(f []byte) []byte { return f[:bytes.Index(f, []byte(`"name":"a"`))] }, damaged},
+		"empty":                            {func([]byte) []byte { return nil }, damaged},
+		"a flipped bit in the header":      {flip(30), damaged},
+		"a flipped bit in the list":        {func(f []byte) []byte { return flip(bytes.Index(f, []byte(`"name":"a"`)))(f) }, damaged},
+		"a flipped bit in the last length": {func(f []byte) []byte { return flip(lastFrame(f) + 1)(f) }, damaged},
+		"a flipped bit in an event":        {func(f []byte) []byte { return flip(bytes.LastIndex(f, []byte(`"name":"b"`)))(f) }, damaged},
+		"something else":                   {func([]byte) []byte { return []byte("apiVersion: v1\nkind: ConfigMap\n") }, damaged},
+		"of another type of the same kind": {nil, `its type is "*warmstart_test.named", and not "*warmstart_test.configMap"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onMachine(t, func(m *machine) {
+				m.set("a", "1")
+				if bad.change == nil {
+					w, err := warmstart.New(apiclient.NewPartial[*named](m.client, configMaps, ""), m.o)
+					require.NoError(m, err)
+					_, err = w.List(m.Context(), api.Options[*named]{DropManagedFields: true}, func(*named) error { return nil })
+					require.NoError(m, err)
+					require.NoError(m, w.Close())
+				} else {
+					p := m.start(informer.Options[*configMap]{})
+					m.set("b", "1")
+					p.values()
+					p.end()
+					file, err := os.ReadFile(m.o.Path)
+					require.NoError(m, err)
+					require.NoError(m, os.WriteFile(m.o.Path, bad.change(file), 0o600))
+				}
+				m.set("a", "2")
+				m.set("b", "2")
+				p := m.start(informer.Options[*configMap]{})
+				require.Equal(m, map[string]string{"a": "2", "b": "2"}, p.values())
+				p.end()
+				if bad.says == "" {
+					require.True(m, p.warm.Status().Warm)
+					require.Empty(m, m.logs.All())
+					return
+				}
+				require.ErrorContains(m, p.warm.Status().Cold, bad.says)
+				require.Len(m, m.logs.All(), 1, "one line")
+				require.Equal(m, "warm start: the state is listed from the server", m.logs.All()[0].Message)
+				p = m.start(informer.Options[*configMap]{})
+				require.True(m, p.warm.Status().Warm, "the new file is used")
+				require.Equal(m, map[string]string{"a": "2", "b": "2"}, p.values())
+				p.end()
+			})
+		})
+	}
+}
+
+// lastFrame returns where the last frame of a file begins.
+func lastFrame(file []byte) (at int) {
+	const head = 12
+	for next := 0; next < len(file); {
+		at = next
+		next += head + int(binary.LittleEndian.Uint32(file[at:]))
+	}
+	return at
+}
+
+// flip changes a bit of a byte.
+func flip(at int) func(file []byte) []byte {
+	return func(file []byte) []byte {
+		file[at] ^= 1
+		return file
+	}
+}
+
+// readBack lists from a file. The source must not be asked.
+func readBack(t *testing.T, client *apiclient.Client, path string) (got map[string]string, version string, ok bool) {
+	t.Helper()
+	w, err := warmstart.New(apiclient.NewPartial[*configMap](client, configMaps, ""), warmstart.Options{Path: path, Cluster: "test"})
+	require.NoError(t, err)
+	defer w.Close()
+	got = map[string]string{}
+	meta, err := w.List(t.Context(), api.Options[*configMap]{DropManagedFields: true}, func(o *configMap) error {
+		got[o.Name] = o.Data["value"]
+		return nil
+	})
+	if !w.Status().Warm {
+		require.Error(t, err)
+		return nil, "", false
+	}
+	require.NoError(t, err)
+	return got, meta.ResourceVersion, true
+}
+
+var errUnreachable = errors.New("unreachable")
+
+func unreachable(t *testing.T) *apiclient.Client {
+	c, err := apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1", Transport: refuse{}})
+	require.NoError(t, err)
+	return c
+}
+
+// TestOtherCollections changes what a file must agree with.
+func TestOtherCollections(t *testing.T) {
+	for says, change := range map[string]func(m *machine, o *informer.Options[*configMap]){
+		`its cluster is "test", and not "other"`: func(m *machine, _ *informer.Options[*configMap]) { m.o.Cluster = "other" },
+		`its labels is "", and not "app=x"`: func(_ *machine, o *informer.Options[*configMap]) {
+			o.Selector.Labels = "app=x"
+		},
+		`its fields is "", and not "metadata.name=a"`: func(_ *machine, o *informer.Options[*configMap]) {
+			o.Selector.Fields = "metadata.name=a"
+		},
+		`its noManagedFields is "true", and not "false"`: func(_ *machine, o *informer.Options[*configMap]) {
+			o.KeepManagedFields = true
+		},
+		"the file is damaged, was given up, has another key": func(m *machine, _ *informer.Options[*configMap]) {
+			m.o.Key = bytes.Repeat([]byte{1}, 32)
+		},
+	} {
+		t.Run(says, func(t *testing.T) {
+			onMachine(t, func(m *machine) {
+				m.set("a", "1")
+				m.start(informer.Options[*configMap]{}).end()
+				o := informer.Options[*configMap]{}
+				change(m, &o)
+				p := m.start(o)
+				require.ErrorContains(m, p.warm.Status().Cold, says)
+				require.Equal(m, []string{"watchlist"}, p.requests())
+				p.end()
+				require.Len(m, m.logs.All(), 1, "one line")
+				p = m.start(o)
+				require.True(m, p.warm.Status().Warm, "the new file is used")
+				p.end()
+			})
+		})
+	}
+}
+
+// TestOtherShards starts agents twice for each shard. The first one has the file of another shard.
+func TestOtherShards(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		want := map[string]types.UID{}
+		for n := range 20 {
+			m.set(fmt.Sprint(n), "1")
+			o, err := m.server.Get(configMaps, api.Key{Namespace: "default", Name: fmt.Sprint(n)})
+			require.NoError(m, err)
+			want[fmt.Sprint(n)] = o.GetUID()
+		}
+		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
+		for _, shard := range []hashrange.Set{hashrange.All(), half, hashrange.All().Minus(half), hashrange.All(), half} {
+			m.shard = shard
+			for n := range 2 {
+				p := m.start(informer.Options[*configMap]{})
+				require.Equal(m, n == 1, p.warm.Status().Warm, "%s", shard)
+				have := p.values()
+				for name, uid := range want {
+					require.Equal(m, shard.Contains(hashrange.Hash(uid)), have[name] != "", "%s: %s", shard, name)
+				}
+				p.end()
+			}
+		}
+	})
+}
+
+// TestAShardOfAFile has a source of a shard between the informer and the file, which then cannot have the collection.
+func TestAShardOfAFile(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		for n := range 20 {
+			m.set(fmt.Sprint(n), "1")
+		}
+		m.start(informer.Options[*configMap]{}).end()
+		m.set("0", "2")
+		warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+		require.NoError(m, err)
+		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
+		inf := informer.New(shardedsource.New(warm, hashrange.UID, half, shardedsource.Options{}), informer.Options[*configMap]{})
+		ctx, cancel := context.WithCancel(m.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		synctest.Wait()
+		have := inf.Snapshot().Len()
+		require.Positive(m, have)
+		require.Less(m, have, 20)
+		require.ErrorContains(m, warm.Status().Cold, "the requests are of a shard")
+		cancel()
+		require.NoError(m, <-ended)
+		require.NoError(m, warm.Close())
+		p := m.start(informer.Options[*configMap]{})
+		require.Len(m, p.values(), 20)
+		require.False(m, p.warm.Status().Warm, "the shard showed newer states than the file had")
+		p.end()
+	})
+}
+
+// TestEncryption: the file has nothing that can be read, and works with its key alone.
+func TestEncryption(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.o.Key = bytes.Repeat([]byte{7}, 32)
+		m.set("visible", "hunter2")
+		p := m.start(informer.Options[*configMap]{})
+		m.set("visible", "hunter3")
+		p.values()
+		p.end()
+		file, err := os.ReadFile(m.o.Path)
+		require.NoError(m, err)
+		for _, text := range []string{"visible", "hunter", "configmaps", "default"} {
+			require.NotContains(m, string(file), text)
+		}
+		p = m.start(informer.Options[*configMap]{})
+		require.True(m, p.warm.Status().Warm)
+		require.Equal(m, map[string]string{"visible": "hunter3"}, p.values())
+		p.end()
+	})
+}
+
+// TestTooManyWrites: the file is given up, and is no trap for the next process.
+func TestTooManyWrites(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.o.BytesPerMinute = 4_000
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		require.NoError(m, p.warm.Status().Stopped)
+		m.set("a", strings.Repeat("x", 5_000))
+		m.set("a", "2")
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		require.ErrorContains(m, p.warm.Status().Stopped, "more than 4000 bytes a minute")
+		p.end()
+		require.Len(m, m.logs.All(), 1)
+		p = m.start(informer.Options[*configMap]{})
+		require.False(m, p.warm.Status().Warm)
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		p.end()
+	})
+}
+
+// TestCompaction changes one object until the file was rewritten twice.
+func TestCompaction(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("gone", "1")
+		m.set("kept", "1")
+		p := m.start(informer.Options[*configMap]{})
+		m.delete("gone")
+		for i := range 45 {
+			m.set("a", fmt.Sprint(i, strings.Repeat("x", 200<<10)))
+			synctest.Wait()
+			require.Less(m, p.warm.Status().Bytes, int64(6<<20))
+		}
+		m.set("a", "last")
+		want := map[string]string{"kept": "1", "a": "last"}
+		require.Equal(m, want, p.values())
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.Equal(m, []string{"watch"}, p.requests())
+		require.Equal(m, want, p.values())
+		p.end()
+		require.NoFileExists(m, m.o.Path+".new")
+	})
+}
+
+func TestWrongOptions(t *testing.T) {
+	client := unreachable(t)
+	path := filepath.Join(t.TempDir(), "file")
+	source := func(r api.Resource) api.ListerWatcher[*configMap] {
+		return apiclient.NewPartial[*configMap](client, r, "")
+	}
+	secrets := api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+	for _, tc := range []struct {
+		r    api.Resource
+		o    warmstart.Options
+		says string
+	}{
+		{configMaps, warmstart.Options{Cluster: "x"}, "warmstart: Options.Path is empty"},
+		{configMaps, warmstart.Options{Path: path}, "warmstart: Options.Cluster is empty"},
+		{configMaps, warmstart.Options{Path: path, Cluster: "x", BytesPerMinute: -1}, "warmstart: Options.BytesPerMinute is -1"},
+		{configMaps, warmstart.Options{Path: path, Cluster: "x", Key: []byte("short")}, "warmstart: Options.Key: it has 5 bytes, and must have 32"},
+		{secrets, warmstart.Options{Path: path, Cluster: "x"}, "warmstart: a file of Secrets needs Options.Key"},
+		{configMaps, warmstart.Options{Path: filepath.Join(path, "none", "file"), Cluster: "x"}, "no such file or directory"},
+	} {
+		_, err := warmstart.New(source(tc.r), tc.o)
+		require.ErrorContains(t, err, tc.says)
+	}
+	o := warmstart.Options{Path: path, Cluster: "x"}
+	first, err := warmstart.New(source(configMaps), o)
+	require.NoError(t, err)
+	_, err = warmstart.New(source(configMaps), o)
+	require.ErrorContains(t, err, path+".lock: another process uses the file")
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "twice")
+	second, err := warmstart.New(source(configMaps), o)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
+
+// refuse is a network without a server.
+type refuse struct{}
+
+func (refuse) RoundTrip(*http.Request) (*http.Response, error) { return nil, errUnreachable }
+
+// TestAProbeIsNoList has a selector of one name, which a probe has too. Its answer must not become the file.
+func TestAProbeIsNoList(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		o := informer.Options[*configMap]{Selector: api.Selector{Fields: "metadata.name=a"}}
+		p := m.start(o)
+		m.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		<-time.After(10 * time.Second)
+		require.Positive(t, p.inf.Status().Reflector.Counters.Probes)
+		p.end()
+		p = m.start(o)
+		require.True(t, p.warm.Status().Warm, p.warm.Status().Cold)
+		p.end()
+	})
+}
