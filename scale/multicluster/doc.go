@@ -10,7 +10,8 @@
 //
 // # Example
 //
-//	set, err := multicluster.New(hub, multicluster.Options{Namespace: "fleet", Selector: api.Selector{Labels: "cluster=yes"}})
+//	secrets := api.Selector{Labels: "cluster=yes"}
+//	set, err := multicluster.New(hub, multicluster.Options{Namespace: "fleet", Selector: secrets})
 //	pods := multicluster.Inform(set, func(c *multicluster.Cluster) api.ListerWatcher[*corev1.Pod] {
 //		return apiclient.NewTyped[*corev1.Pod](c.Client(), podResource, "")
 //	}, informer.Options[*corev1.Pod]{})

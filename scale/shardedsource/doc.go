@@ -11,13 +11,14 @@
 // # Example
 //
 //	half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
-//	source := shardedsource.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), hashrange.UID, half, shardedsource.Options{})
+//	all := apiclient.NewTyped[*corev1.Pod](client, pods, "")
+//	source := shardedsource.New(all, hashrange.UID, half, shardedsource.Options{})
 //	inf := informer.New(source, informer.Options[*corev1.Pod]{})
 //
 // With package shard, an informer of the ranges that a replica holds:
 //
 //	set := scopes.New(pods, scopes.Options[*corev1.Pod]{})
-//	streams := shardedsource.NewScopes(set, apiclient.NewTyped[*corev1.Pod](client, pods, ""), hashrange.UID, shardedsource.Options{})
+//	streams := shardedsource.NewScopes(set, all, hashrange.UID, shardedsource.Options{})
 //	defer member.Follow(streams)()
 //	webs := shard.For(member, set.Informer) // run streams beside the set and the member
 //
