@@ -37,6 +37,8 @@ func TestExportedSymbolsAreDocumented(t *testing.T) {
 
 func TestPackageCards(t *testing.T) { requireNone(t, checkCards(repository(t))) }
 
+func TestLandingPage(t *testing.T) { requireNone(t, checkLandingPage(repository(t))) }
+
 func TestMap(t *testing.T) { requireNone(t, checkMap(repository(t))) }
 
 func TestPromises(t *testing.T) { requireNone(t, checkPromiseTable(repository(t))) }

@@ -8,7 +8,8 @@
 //  2. The core links no client-go, k8s.io/api, cobra or Prometheus, not even indirectly, and go.mod requires neither
 //     client-go nor controller-runtime.
 //  3. Every direct dependency has a row with its reason in docs/dependencies.md.
-//  4. Every exported symbol has a doc comment, and every package has a doc.go with the right sections.
+//  4. Every exported symbol has a doc comment. Every package has a doc.go with the right sections, and the doc.go of
+//     package leat links it.
 //  5. Every promise of a doc.go has a row in promises.md, and every test that a row names exists.
 //  6. Comments and pages follow the style sheet in CONTRIBUTING.md, as far as a program can check it.
 //  7. No test sleeps, no package has an init function, no struct contains a context, and files and functions have a

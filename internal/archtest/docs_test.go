@@ -119,8 +119,33 @@ func checkCards(s *source) []finding {
 			found = append(found, s.at(files[0], files[0].Package, "package %s has no doc.go with a package comment", pkg))
 			continue
 		}
-		if card.Name.Name != "main" {
+		if card.Name.Name != "main" && pkg != landingPage {
 			found = append(found, s.checkCard(card, packages)...)
+		}
+	}
+	return found
+}
+
+// landingPage is the folder of package leat, whose comment leads to all packages.
+const landingPage = "."
+
+// checkLandingPage finds packages of the library that the comment of package leat does not link. A link is "[cache]" in
+// a sentence, with a target at the end.
+func checkLandingPage(s *source) []finding {
+	page, err := fs.ReadFile(s.fs, "doc.go")
+	if err != nil {
+		return []finding{{"doc.go", 1, err.Error()}}
+	}
+	var found []finding
+	for pkg := range s.packages() {
+		folders := strings.Split(pkg, "/")
+		if slices.Contains(folders, "internal") || slices.Contains([]string{landingPage, "cmd", "docs", "examples"}, folders[0]) {
+			continue
+		}
+		link := "[" + path.Base(pkg) + "]"
+		target := "// " + link + ": https://pkg.go.dev/" + module + "/" + pkg
+		if !strings.Contains(string(page), target+"\n") || strings.Count(string(page), link) < 2 {
+			found = append(found, finding{"doc.go", 1, "no sentence links package " + pkg + "; the target is " + target})
 		}
 	}
 	return found
@@ -219,7 +244,7 @@ func checkMap(s *source) []finding {
 	var found []finding
 	for pkg := range s.packages() {
 		top, _, _ := strings.Cut(pkg, "/")
-		if top != "cmd" && top != "examples" && !strings.Contains(string(page), "`"+pkg+"`") {
+		if top != "cmd" && top != "examples" && pkg != landingPage && !strings.Contains(string(page), "`"+pkg+"`") {
 			found = append(found, finding{mapPath, 1, "no table names package " + pkg})
 		}
 	}

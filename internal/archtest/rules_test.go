@@ -299,6 +299,27 @@ package trie
 			"cache/doc.go:6: promise 2 has the number 3",
 			`cache/doc.go:8: section "Example" is out of order; the order is Example, Promises, Concurrency, Differences from client-go`,
 		}, missingRows("trie", 9)...)},
+		{"the landing page", checkLandingPage, `
+-- doc.go --
+// Package leat leads to package [cache]. Package [api] has no target.
+//
+// [cache]: https://pkg.go.dev/github.com/leatproject/leat/cache
+// [informer]: https://pkg.go.dev/github.com/leatproject/leat/informer
+package leat
+-- api/a.go --
+package api
+-- cache/a.go --
+package cache
+-- informer/a.go --
+package informer
+-- internal/trie/a.go --
+package trie
+-- cmd/leat/a.go --
+package main
+`, []string{
+			"doc.go:1: no sentence links package api; the target is // [api]: https://pkg.go.dev/github.com/leatproject/leat/api",
+			"doc.go:1: no sentence links package informer; the target is // [informer]: https://pkg.go.dev/github.com/leatproject/leat/informer",
+		}},
 		{"the map", checkMap, `
 -- cache/a.go --
 package cache
