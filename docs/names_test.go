@@ -109,7 +109,7 @@ func TestAnchorsExist(t *testing.T) {
 		for _, link := range anchored.FindAllStringSubmatch(withoutCode(page), -1) {
 			to := path
 			if link[1] != "" {
-				to = strings.TrimPrefix(filepath.ToSlash(filepath.Join(filepath.Dir(path), link[1])), ".")
+				to = strings.TrimPrefix(filepath.ToSlash(filepath.Join(filepath.Dir(path), link[1])), "../docs/")
 			}
 			var anchors []string
 			for _, h := range heading.FindAllStringSubmatch(all[to], -1) {

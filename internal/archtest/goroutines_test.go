@@ -24,7 +24,7 @@ var goroutines = map[string]string{
 	"informer Factory.release":            "released share",
 	"informer pipeline.begin":             "processListener",
 	"informer pipeline.run":               "reflector",
-	"informer stream.Run":                 "scale/driftcheck check",
+	"informer stream.Run":                 "consistency check",
 	"manager/leaderelection Elector.hold": "`Elector.Run` itself",
 	"manager Manager.begin":               "runnable of a `Manager`",
 	"manager UntilSignal":                 "`UntilSignal`",
