@@ -16,7 +16,7 @@ var goroutines = map[string]string{
 	"apiclient/kubeconfig until":          "`kubeconfig.Load`",
 	"scale/multicluster Set.begin":        "cluster of a `multicluster.Set`",
 	"scale/multicluster member.live":      "cluster of a `multicluster.Set`",
-	"scale/multicluster source.Run":       "source of `scale/multicluster`",
+	"scale/multicluster source.Run":       "source of `multicluster`",
 	"controller Controller.begin":         "source",
 	"controller Controller.startWorker":   "worker",
 	"reconcile/expectations SlowStart":    "`expectations.SlowStart`",
