@@ -3,8 +3,6 @@
 // the files that it changed. Run it a second time, and it changes nothing.
 //
 // Usage: rooms folder
-//
-// With -repository it moves the packages of leat itself, from the folder of the repository.
 package main
 
 import (
@@ -69,17 +67,12 @@ func moveOf(at string) (m move, to string, ok bool) {
 }
 
 func main() {
-	repository := flag.Bool("repository", false, "move the packages of leat itself")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: rooms folder")
 		os.Exit(2)
 	}
-	run := changeImports
-	if *repository {
-		run = moveRepository
-	}
-	if err := run(flag.Arg(0)); err != nil {
+	if err := changeImports(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "rooms:", err)
 		os.Exit(1)
 	}
