@@ -4,8 +4,9 @@
 //	ListerWatcher → Reflector → DeltaFIFO → handleDeltas → Indexer
 //	                                             └───────→ processListeners → handlers
 //
-// Read informer.go for how the stages are connected, handledeltas.go for what happens to a batch, listener.go and
-// backlog.go for the way of a notification to a handler, and factory.go for how users share informers.
+// Read informer.go for what users call, feed.go and pipeline.go for how the stages are connected, handledeltas.go for
+// what happens to a batch, listener.go and backlog.go for the way of a notification to a handler, holding.go for
+// objects that the cache keeps in another form, and factory.go for how users share informers.
 //
 // # Example
 //
