@@ -91,9 +91,11 @@ func (t *Txn[T]) index(c change[T]) {
 	}
 }
 
-// Commit publishes the new state and its resource version by one atomic store, and returns the new snapshot.
+// Commit publishes the new state and its resource version by one atomic store, and returns the new snapshot. The note
+// of the snapshot before stays.
 func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] {
-	return t.CommitWith(resourceVersion, nil)
+	t.open()
+	return t.CommitWith(resourceVersion, t.base.note)
 }
 
 // CommitWith is Commit with a note, which Snapshot.Note returns.

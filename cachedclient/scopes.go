@@ -80,10 +80,14 @@ func (v *cacheView[T]) scopeFor(selector api.Selector) scope[T] {
 
 // waitScopes blocks until the scopes of a namespace have their first lists.
 func (v *cacheView[T]) waitScopes(ctx context.Context, namespace string) error {
-	if err := v.informer.WaitUntil(ctx, func(s *cache.Snapshot[T]) bool {
+	listed := func(s *cache.Snapshot[T]) bool {
 		read, ok := s.Note().(scopesRead)
 		return ok && read.Listed(namespace)
-	}); err != nil {
+	}
+	if listed(v.informer.Snapshot()) { // without the informer's lock, which WaitUntil takes
+		return nil
+	}
+	if err := v.informer.WaitUntil(ctx, listed); err != nil {
 		return &NotSyncedError{Status: v.informer.Status(), Err: err}
 	}
 	return nil

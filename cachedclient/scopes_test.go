@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/testserver"
@@ -203,5 +204,28 @@ func TestADeleteIsSeenWhileAScopeIsQuiet(t *testing.T) {
 		started := time.Now()
 		<-again
 		require.LessOrEqual(t, time.Since(started), time.Second)
+	})
+}
+
+// TestAReadWaitsForNoBatch reads a listed namespace while a batch of another one is being applied.
+func TestAReadWaitsForNoBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := scoped(t, cachedclient.Options{})
+		_, err := r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"})
+		require.NoError(t, err)
+		entered, leave := make(chan struct{}), make(chan struct{})
+		informer.AddIndex(r.set.Informer, func(w *widget) []string {
+			if w.Name == "slow" {
+				close(entered)
+				<-leave
+			}
+			return nil
+		})
+		_, err = r.server.Create(widgets, in("b", "slow"))
+		require.NoError(t, err)
+		<-entered
+		_, err = r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"})
+		require.NoError(t, err)
+		close(leave)
 	})
 }

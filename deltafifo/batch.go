@@ -17,8 +17,7 @@ type ObjectChanges[T any] struct {
 type Batch[T any] struct {
 	// Objects are in the order of their first change.
 	Objects []ObjectChanges[T]
-	// ResourceVersion is the version of the last change, which is the exact version of the state after this batch. It
-	// is empty until the first version is known.
+	// ResourceVersion is the exact version of the state after this batch. It is empty until the first version is known.
 	ResourceVersion string
 	// InitialList reports that this batch completes the first list. It is set once.
 	InitialList bool
@@ -26,8 +25,8 @@ type Batch[T any] struct {
 	Resync bool
 	// Since is the time when the first change of this batch was put in. It is also Change.At of its changes.
 	Since time.Time
-	// Forgotten are objects that leave the state without a change, because another process has taken them over. They go
-	// after the changes. Only a Txn forgets objects.
+	// Forgotten are objects that leave the state without a change, because another process has taken them over. The
+	// consumer removes them after it has applied the changes. Only a Txn forgets objects.
 	Forgotten []api.Key
 	// Note is what the function of Annotate has returned for this batch, and otherwise nil.
 	Note any

@@ -4,9 +4,8 @@
 //	ListerWatcher → Reflector → DeltaFIFO → handleDeltas → Indexer
 //	                                             └───────→ processListeners → handlers
 //
-// Read informer.go for what users call, feed.go and pipeline.go for how the stages are connected, handledeltas.go for
-// what happens to a batch, listener.go and backlog.go for the way of a notification to a handler, holding.go for
-// objects that the cache keeps in another form, and factory.go for how users share informers.
+// Read informer.go for what users call, feed.go and pipeline.go for how the stages are connected, handledeltas.go for a
+// batch, listener.go and backlog.go for the way to a handler, and holding.go for objects in another form.
 //
 // # Example
 //
@@ -52,9 +51,9 @@
 // handlers are called without a lock. They may block, add handlers, wait for a version, and remove handlers, also
 // themselves. A handler that ends its goroutine is removed.
 //
-// One lock orders batches, joins and resyncs. Index functions are the only user code that runs under it. They must not
-// call the informer. The functions in Options may call it, but it is blocked until they return, so they must not wait
-// for it.
+// One lock orders batches, joins and resyncs. Index functions and the conditions of WaitUntil are the only user code
+// that runs under it. They must not call the informer. The functions in Options may call it, but it is blocked until
+// they return, so they must not wait for it.
 //
 // Reading the cache never blocks. Status, AddEventHandler and Remove wait at most for a batch that is being applied.
 // WaitFor blocks. Every method may be called on any goroutine, before, during and after Run.

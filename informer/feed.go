@@ -26,7 +26,7 @@ type Feed interface {
 	// stream has none.
 	Scopes() (all []ScopeStatus, late string)
 	// HeardAt returns when the newest state in the cache was received. version is the version of the cache, and applied
-	// the time when the newest batch in it was received.
+	// is when the newest batch in the cache was received.
 	HeardAt(version string, applied time.Time) time.Time
 	// Undecodable returns the objects whose newest state could not be decoded.
 	Undecodable() []*api.UndecodableError

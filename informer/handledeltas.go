@@ -23,7 +23,8 @@ func (p *pipeline[T]) process(batch deltafifo.Batch[T]) {
 
 // handleDeltas applies a batch to the cache, publishes it and appends its changes to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
-// batch either in its replay or as changes. Index functions are the only user code that runs here.
+// batch either in its replay or as changes. Index functions and the conditions of WaitUntil are the only user code
+// here.
 func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,9 +50,9 @@ type changes[T api.Object] struct {
 	capacity int // of later, which is allocated with the first one
 }
 
-// add adds a change.
-func (c *changes[T]) add(key api.Key, n api.Change[T]) {
-	if n.InitialList && c.replays {
+// add adds a change. initial reports that the first list ends with it, or with a later change of the object.
+func (c *changes[T]) add(key api.Key, n api.Change[T], initial bool) {
+	if initial && c.replays {
 		c.initial = append(c.initial, n)
 	} else {
 		if c.later == nil {
@@ -86,8 +87,9 @@ func (p *pipeline[T]) store(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 		if c.replays && isListed(object) {
 			continue
 		}
-		for _, change := range object.Changes {
-			c.apply(txn, object.Key, change)
+		last := lastInitial(object.Changes)
+		for n, change := range object.Changes {
+			c.apply(txn, object.Key, change, n <= last)
 		}
 	}
 	for _, key := range batch.Forgotten {
@@ -112,15 +114,26 @@ func isListed[T any](object deltafifo.ObjectChanges[T]) bool {
 	return len(object.Changes) == 1 && object.Changes[0].InitialList
 }
 
+// lastInitial returns the index of the last change by a first list, or -1. If several scopes list an object, it may
+// have been deleted between their lists.
+func lastInitial[T any](changes []api.Change[T]) int {
+	for n := len(changes) - 1; n >= 0; n-- {
+		if changes[n].InitialList {
+			return n
+		}
+	}
+	return -1
+}
+
 // apply applies one change. The queue has decided what it is, and the cache has the state that the queue compared it
 // with, so nothing is left to decide here.
-func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T]) {
+func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T], initial bool) {
 	if change.Type == api.Deleted {
 		txn.Delete(key)
 	} else {
 		txn.Set(change.Object)
 	}
-	c.add(key, change)
+	c.add(key, change, initial)
 }
 
 // notify appends the changes to the backlogs.
@@ -134,7 +147,7 @@ func (p *pipeline[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch de
 	if completes := batch.InitialList && !c.replays; len(c.later) > 0 || completes {
 		p.broadcast(&group[T]{changes: c.later, at: c.at, completes: completes})
 	}
-	if batch.Resync && !batch.InitialList { // the first list notifies of every object
+	if batch.Resync && !c.replays { // a replay notifies of every object
 		p.notifyResync(snapshot, c.notified)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
@@ -154,5 +155,34 @@ func TestHeardAt(t *testing.T) {
 	} {
 		pipelineOf(i).handleDeltas(tc.batch)
 		require.Equal(t, tc.want, i.Status().HeardAt)
+	}
+}
+
+// TestResyncWithALateFirstList has a first list that is complete only after earlier batches, as with package scopes.
+func TestResyncWithALateFirstList(t *testing.T) {
+	i := New(&unlisted{}, Options[*thing]{})
+	_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
+	require.NoError(t, err)
+	p := pipelineOf(i)
+	l := p.handlers.all[0]
+	p.handleDeltas(batchOf(changesOf{added(one(1))}))
+	l.swap()
+	b := batch{InitialList: true, Resync: true, Since: received, ResourceVersion: "9"}
+	p.handleDeltas(b)
+	require.Equal(t, [][]string{{"completes"}, {"Updated a/1@1 a/1@1 resync"}}, takeGroups(t, l.swap(), b))
+}
+
+// TestUseLoggerBesideAHandler must be run with the race detector.
+func TestUseLoggerBesideAHandler(t *testing.T) {
+	for range 100 {
+		i := New(&unlisted{}, Options[*thing]{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			i.UseLogger(zap.NewNop())
+		}()
+		_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{})
+		require.NoError(t, err)
+		<-done
 	}
 }

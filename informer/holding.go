@@ -105,6 +105,7 @@ func (v view[T, H]) trace(t Trace) (stop func()) {
 	return v.pipeline.trace(t)
 }
 
+// showChange returns a change with other objects.
 func showChange[T, H api.Object](c api.Change[H], show func(H) T) api.Change[T] {
 	shown := api.Change[T]{
 		Type: c.Type, FinalStateUnknown: c.FinalStateUnknown, InitialList: c.InitialList, Resync: c.Resync, At: c.At,

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/runstate"
 )
@@ -116,7 +118,7 @@ func (p *pipeline[T]) subscribe(f func(api.Change[T]), o HandlerOptions) (Regist
 	if desired == 0 {
 		desired = p.o.ResyncPeriod
 	}
-	l := newProcessListener(o, f, p.watchdog, p.log)
+	l := newProcessListener(o, f, p.watchdog, zap.NewNop())
 	l.crash, l.traces = p.o.CrashOnPanic, &p.traces
 	if err := p.addListener(l, desired); err != nil {
 		return nil, err
@@ -131,6 +133,7 @@ func (p *pipeline[T]) addListener(l *processListener[T], desiredResync time.Dura
 	if p.life == runstate.Ending {
 		return ErrStopped
 	}
+	l.useLogger(p.log)
 	l.resync.period = resyncPeriod(desiredResync, p.handlers.resyncCheck, p.life == runstate.Running)
 	p.handlers.all = append(p.handlers.all, l)
 	if !p.heardAt.IsZero() {

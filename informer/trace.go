@@ -11,21 +11,22 @@ import (
 // Trace is a set of functions that see the stages of an informer at work: for metrics, pages and recordings. Any of
 // them may be nil. It corresponds to httptrace.ClientTrace of the standard library.
 //
-// Change and Batch run on the goroutine that applies batches. The next batch waits for them, and so does the
-// reflector if it applies a single change itself, so they must not block unless MayBlock is set. Delivery runs on the
-// goroutine that calls the handler. The next call of this handler waits for it. Handlers with
-// HandlerOptions.NonBlocking may be called by the goroutine that applies batches.
+// Change and Batch run on the goroutine that applies batches. The next batch waits for them, and so does the reflector
+// if it applies a single change itself, so they must not block unless MayBlock is set. Delivery runs on the goroutine
+// that calls the handler. The next call of this handler waits for it. Handlers with HandlerOptions.NonBlocking may be
+// called by the goroutine that applies batches, and Delivery then runs there too.
 //
 // The functions may use the informer, but must not wait for it.
 type Trace struct {
-	// MayBlock tells that Change or Batch may block. Then the goroutine of Run applies every batch, and the reflector
-	// receives events meanwhile. Each single change costs a switch of goroutines; see docs/decisions/0025.
+	// MayBlock tells that Change or Batch may block. Then the goroutine of Run applies every batch, except one that the
+	// reflector is applying when the trace is added, and the reflector receives events meanwhile. Each single change
+	// costs a switch of goroutines; see docs/decisions/0025.
 	MayBlock bool
 	// Wanted selects the keys of the objects that Change and Delivery report. Nil selects all. It runs where they run,
 	// for Delivery before and after the call of the handler.
 	Wanted func(api.Key) bool
-	// Change is called with each change of a wanted object when the whole batch is in the cache. A resync is not a
-	// change. The objects are those of the cache and must not be changed.
+	// Change is called with each change of a wanted object when the whole batch is in the cache. Resyncs and silent
+	// removals of scopes are not reported. The objects are those of the cache and must not be changed.
 	Change func(TracedChange)
 	// Batch is called when a batch is in the cache, after Change has got its changes. During the call,
 	// Informer.Snapshot returns the state right after the batch.
@@ -37,7 +38,7 @@ type Trace struct {
 // TracedBatch describes a batch that is in the cache.
 type TracedBatch struct {
 	Objects     int       // that have changed; 0 if the batch has only a version, a resync, or news of scopes
-	InitialList bool      // the batch has the first list
+	InitialList bool      // the batch completes the first list
 	Received    time.Time // when the first news in the batch was received
 }
 
@@ -58,9 +59,9 @@ type Delivery struct {
 	Took    time.Duration
 }
 
-// Trace calls the functions of t from now on, until stop is called. A batch that is being applied counts if it was not
-// in the cache yet. Trace may be called at any time. stop does not wait for calls in flight. Without a trace, each
-// stage costs one atomic load.
+// Trace calls the functions of t from now on, until stop is called. A batch counts if its traces have not run yet.
+// Trace may be called at any time. stop does not wait for calls in flight. Without a trace, each stage costs one atomic
+// load.
 func (i *Informer[T]) Trace(t Trace) (stop func()) { return i.pipeline.trace(t) }
 
 func (p *pipeline[T]) trace(t Trace) (stop func()) { return p.traces.Add(t) }
@@ -102,8 +103,8 @@ func (p *pipeline[T]) tell(b deltafifo.Batch[T], popped, stored time.Time) {
 				if !t.wants(object.Key) {
 					continue
 				}
-				for i := range object.Changes {
-					t.Change(TracedChange{widen(&object.Changes[i]), popped, stored})
+				for _, c := range object.Changes {
+					t.Change(TracedChange{showChange(c, untyped[T]), popped, stored})
 				}
 			}
 		}
@@ -113,16 +114,7 @@ func (p *pipeline[T]) tell(b deltafifo.Batch[T], popped, stored time.Time) {
 	}
 }
 
-// widen returns a change without the type of its object.
-func widen[T api.Object](c *api.Change[T]) api.Change[api.Object] {
-	wide := api.Change[api.Object]{
-		Type: c.Type, FinalStateUnknown: c.FinalStateUnknown, InitialList: c.InitialList, Resync: c.Resync, At: c.At, Object: c.Object,
-	}
-	if c.Type == api.Updated {
-		wide.Old = c.Old
-	}
-	return wide
-}
+func untyped[T api.Object](object T) api.Object { return object }
 
 // tracedCall is call with at least one trace. It reads the clock only for an object that a trace wants, because that
 // may take as long as the call.

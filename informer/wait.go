@@ -30,8 +30,9 @@ func (p *pipeline[T]) waitFor(ctx context.Context, version string) error {
 }
 
 // WaitUntil blocks until a snapshot of the cache satisfies a condition. The condition is called with each snapshot,
-// even if only its version or its note is new, and the next change waits for it. So it must return at once and must not
-// call the informer. WaitUntil returns the error of ctx, or ErrStopped if the informer ends first.
+// even if only its version or its note is new, and the next change waits for it. It runs under the informer's lock, so
+// it must return at once and must not call the informer; a panic ends the process. WaitUntil returns the error of ctx,
+// or ErrStopped if the informer ends first.
 func (i *Informer[T]) WaitUntil(ctx context.Context, condition func(*cache.Snapshot[T]) bool) error {
 	return i.pipeline.waitUntil(ctx, func() bool { return condition(i.Snapshot()) })
 }

@@ -94,7 +94,7 @@ func (f feed[T]) Scopes() ([]informer.ScopeStatus, string) { return f.set.status
 // Check returns the sum of the checks of all scopes.
 func (f feed[T]) Check() informer.CheckStatus { return f.set.checkStatus() }
 
-// HeardAt returns when the scope that heard from the server longest ago did.
+// HeardAt returns the oldest CaughtUpAt of the scopes.
 func (f feed[T]) HeardAt(string, time.Time) time.Time { return f.Status().CaughtUpAt }
 
 // UseLogger sets the logger of all scopes if Options.Logger is nil.

@@ -161,7 +161,8 @@ type Removal int
 const (
 	// Notify calls handlers with a deletion of each object, with an unknown final state.
 	Notify Removal = iota
-	// Silent calls no handler, because another process has taken the objects over.
+	// Silent calls no handler, because another process has taken the objects over. If such an object is added again, a
+	// handler gets a second addition, and one that coalesces may miss a deletion that follows at once.
 	Silent
 )
 

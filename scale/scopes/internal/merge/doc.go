@@ -6,11 +6,13 @@
 // # Promises
 //
 //  1. Each transaction leaves the newest state of each object among the streams that have it. The history of each
-//     object is legal: streams that come, go or list again add no second addition and lose no deletion.
+//     object is legal: streams that come, go or list again add no second addition and lose no deletion, except after a
+//     silent removal.
 //  2. The version of a batch is the oldest version of the streams. No version is ahead of the objects.
 //
 // # Concurrency
 //
-// Every method may be called on any goroutine, except those of a [Stream] that its comment names. Each is one
-// transaction of the queue, and waits while another one is open. A [State] never changes.
+// Every method of a [Merger] may be called on any goroutine. One goroutine may call the methods of a [Stream], except
+// those that its comment names. Each call is one transaction of the queue, and waits while another one is open. A
+// [State] never changes.
 package merge

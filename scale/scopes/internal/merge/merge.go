@@ -35,7 +35,7 @@ type Merger[T api.Object] struct {
 	free        []int
 	newest      string // the newest version of all streams
 	held        map[api.Key]heldDeletion[T]
-	timer       *time.Timer // for the deletion that was held first; nil while held is empty
+	timer       *time.Timer // nil if no call of releaseOverdue is due
 
 	unlisted  int  // streams that Complete waits for and that have no list
 	complete  bool // Complete was called

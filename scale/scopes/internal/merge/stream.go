@@ -66,8 +66,8 @@ func (s *Stream[T]) Version() string {
 	return s.visible
 }
 
-// Listed returns a channel that is closed when the consumer has applied the first list of the stream. It is never
-// closed if the stream is removed before.
+// Listed returns a channel that is closed when the consumer has applied the first list of the stream. It may stay
+// open if the stream is removed before.
 func (s *Stream[T]) Listed() <-chan struct{} { return s.listed }
 
 // Put records a new state of an object and the version of the stream with it.
