@@ -1,12 +1,12 @@
-// Package leat is the page that leads to the packages of leat: informers, workqueues and controllers for Kubernetes,
-// written from scratch, without client-go. It exports nothing. A leat is the channel that leads a stream to a mill.
-// This one leads the watch stream of an API server to reconcile workers. README.md shows a program, and
-// docs/walkthrough.md the life of one Pod, stage by stage.
+// Package leat exports nothing. This page names the packages of leat: informers, workqueues and controllers for
+// Kubernetes, written from scratch, without client-go. A leat is the channel that leads a stream to a mill. This one
+// leads the watch stream of an API server to reconcile workers. README.md shows a program, and docs/walkthrough.md the
+// life of one Pod, stage by stage.
 //
 // # The pipeline
 //
-// Package [api] says what an object, a resource, a change and a source of objects are. [hashrange] has ranges of
-// hashes, with which an API server divides a collection.
+// Package [api] defines objects, resources, changes and sources of objects. [hashrange] defines the ranges of hashes
+// with which an API server divides a collection.
 //
 // Package [apiclient] sends requests to an API server. A kubeconfig file configures it ([kubeconfig]), perhaps with a
 // credential plugin ([exec]). [discovery] finds resources by name, and [websocket] watches over WebSocket.
@@ -33,21 +33,22 @@
 // show yet, [await] for the state of an object, [events] for users, and [conditions] with finalizers.
 //
 // Package [manager] starts and ends the parts of a program in order. With [leaderelection] one replica works at a time,
-// and [accessreview] admits the readers of its metrics. Package [program] makes all that the parts share. [metrics] are
-// those of Prometheus. [webhook] serves admission and conversion, with a certificate of [selfsigned].
+// and [accessreview] serves metrics only to clients that the API server allows. Package [program] creates everything
+// that the parts share. [metrics] contains collectors for Prometheus. [webhook] serves admission and conversion, with a
+// certificate of [selfsigned].
 //
 // # Many objects, replicas, clusters and agents
 //
 // The packages below scale are variants of a source or of an informer. [scopes] reads many namespaces or selectors into
-// one cache. [shard] divides the objects of a controller among replicas, and a [shardedsource] reads only one part.
-// [packed] keeps objects as bytes, also compressed ([zstd]). [warmstart] continues the watch of the process before.
+// one cache. [shard] divides the objects of a controller among replicas, and [shardedsource] reads only one part.
+// [packed] keeps objects as bytes, which [zstd] compresses. [warmstart] continues the watch of the previous process.
 // [stagger] spreads the lists of agents that start together. [driftcheck] finds changes that the server did not send.
 // [multicluster] follows clusters that come and go.
 //
-// # What looks at a program
+// # Observing a program
 //
-// The packages below observe show what happens. [livepage] is a web page of a running program, and [history] shows the
-// same of a recording. [recording] writes what a server sends to a file, and [replay] serves it again.
+// The packages below observe show what happens. [livepage] is a web page of a running program, and [history] is the
+// same page over a recording. [recording] writes what a server sends to a file, and [replay] serves it again.
 //
 // # Adapters
 //
@@ -58,8 +59,8 @@
 // # Testing
 //
 // Package [testkit] runs a controller in a test, on fake time, and [simulation] runs a program against random faults.
-// Both use [testserver], an API server in memory that misbehaves on demand: [faults] are its faults, and a [faultplan]
-// has them as text. Package [cluster] adds the types and rules of Kubernetes, as a replacement of envtest.
+// Both use [testserver], an API server in memory that misbehaves on demand: [faults] defines its faults, and
+// [faultplan] reads them from text. Package [cluster] adds the types and rules of Kubernetes, and replaces envtest.
 //
 // [api]: https://pkg.go.dev/github.com/leatproject/leat/api
 // [hashrange]: https://pkg.go.dev/github.com/leatproject/leat/api/hashrange

@@ -2,14 +2,14 @@ package controller
 
 import "time"
 
-// Trace is a set of functions that see the reconciles of a controller: for metrics, pages and logs. Any of them may be
+// Trace is a set of functions that see the reconciles of a controller, for metrics, pages and logs. Any of them may be
 // nil. They run on the worker's goroutine, before the key is Done, so the worker and the key wait for them. They must
 // neither block nor panic.
 type Trace struct {
 	// Times is called after every reconcile.
 	Times func(Times)
-	// Report is called after every reconcile with all that is known of it. Each reconcile then costs the memory of a
-	// Report.
+	// Report is called after every reconcile with everything that is known about it. Each reconcile then costs the
+	// memory of a Report.
 	Report func(Report)
 }
 

@@ -28,6 +28,6 @@ type Batch[T any] struct {
 	// Forgotten are objects that leave the state without a change, because another process has taken them over. The
 	// consumer removes them after it has applied the changes. Only a Txn forgets objects.
 	Forgotten []api.Key
-	// Note is what the function of Annotate has returned for this batch, and otherwise nil.
+	// Note is the note that the function of Annotate returned for this batch. It is nil without such a function.
 	Note any
 }

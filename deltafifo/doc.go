@@ -6,7 +6,7 @@
 // The reflector is the only producer of changes, and the informer is the only consumer. The queue keeps a map of all
 // objects, which includes the changes that the consumer has not taken yet. It compares a list with this map, and does
 // not need the consumer's cache. A producer that merges several streams uses a [Txn] instead, whose changes are in one
-// batch; package scopes does.
+// batch. Package scopes does this.
 //
 // # Example
 //
@@ -36,10 +36,10 @@
 //
 // One goroutine may produce (Put, Delete, DeleteKey, Bookmark, Replace, Flush, Get, Lookup, KnownLen) and one may
 // consume (Pop, then Close). Several goroutines may produce if each of them uses a [Txn]. Resync may be called on any
-// goroutine. Pop blocks, at most until its context ends, and
-// Close blocks until no batch is processed. One mutex guards the changes. It is not held while a batch is processed, so
-// the producer does not wait for the consumer, and the function that processes a batch may use the queue, except Pop,
-// Flush and Close. Two batches are never processed at once.
+// goroutine. Pop blocks, at most until its context ends. Close blocks until no batch is being processed. One mutex
+// guards the changes. It is not held while a batch is processed, so the producer does not wait for the consumer, and
+// the function that processes a batch may use the queue, except Pop, Flush and Close. Two batches are never processed
+// at once.
 //
 // # Differences from client-go
 //

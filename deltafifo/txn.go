@@ -3,8 +3,8 @@ package deltafifo
 import "github.com/leatproject/leat/api"
 
 // Txn is a group of changes that the consumer gets in one batch. It is for a producer that merges several streams and
-// decides itself what a list lacks, such as package scopes. The mutex of the queue is held until Commit, so a Txn
-// belongs to one goroutine, and readers and the consumer wait for it.
+// decides itself which objects a list lacks, such as package scopes. The mutex of the queue is held until Commit, so a
+// Txn belongs to one goroutine, and readers and the consumer wait for it.
 type Txn[T api.Object] struct{ q *DeltaFIFO[T] }
 
 // Begin starts a transaction. It blocks while another one is open. If several goroutines produce, each of their calls

@@ -48,7 +48,7 @@ type stream[T api.Object] struct {
 func streamOf[T api.Object](lw api.ListerWatcher[T]) func(*pipeline[T]) Feed {
 	return func(p *pipeline[T]) Feed {
 		o := p.o.reflector()
-		if p.o.Mutations == nil { // it may block, and must not block the reflector
+		if p.o.Mutations == nil { // a detector may block, and must not block the reflector
 			o.OnWait = p.flush
 		}
 		return &stream[T]{Reflector: reflector.New(lw, p.fifo, o), lw: lw, p: p}

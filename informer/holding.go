@@ -21,16 +21,16 @@ type Held[T api.Object] struct{ pipeline shown[T] }
 
 // Form says how objects of type T are held as H. All functions must be safe for concurrent use.
 type Form[T, H api.Object] struct {
-	// Source has the objects of the ListerWatcher as H.
+	// Source lists and watches the objects of the ListerWatcher as H.
 	Source api.ListerWatcher[H]
 	// Unpack returns the object as a copy, which the caller owns.
 	Unpack func(H) T
 	// Share returns the object for callers that do not change it. It may return the same one several times.
 	Share func(H) T
 	// Identities returns a function for one handler. The function returns an object that has only the key, the UID and
-	// the version. It may use the object again in the next call but one.
+	// the version. The next call but one may change this object and return it again.
 	Identities func() func(H) T
-	// Pack returns an object that Options.Transform has changed as H.
+	// Pack returns the H of an object that Options.Transform has changed.
 	Pack func(T) (H, error)
 }
 
@@ -40,7 +40,7 @@ func HoldAs[T, H api.Object](o Options[T], f Form[T, H]) Held[T] {
 	return Held[T]{view[T, H]{p, f, cache.View(p.indexer, f.Unpack, f.Share)}}
 }
 
-// shown is a pipeline that shows its objects as T: a pipeline of T, or a view of one.
+// shown is a pipeline whose objects are shown as T: a pipeline of T, or a view of a pipeline of another type.
 type shown[T api.Object] interface {
 	cache() *cache.Indexer[T]
 	ends() events

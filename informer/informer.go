@@ -81,8 +81,8 @@ type Options[T api.Object] struct {
 }
 
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
-// corresponds to cache.SharedIndexInformer of client-go. The pipeline does the work; the informer shows its objects as
-// T.
+// corresponds to cache.SharedIndexInformer of client-go. Its pipeline does the work, and may hold the objects in
+// another form; the informer shows them as T.
 type Informer[T api.Object] struct {
 	lw       api.ListerWatcher[T]
 	o        Options[T]
@@ -99,7 +99,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 }
 
 // Compose returns an informer whose queue is filled by a feed. feed gets the new queue, and the options of a reflector
-// that follow from o. The informer asks lw only for what it is, and never lists or watches it. Compose panics if
+// that follow from o. The informer reads only the description of lw, and never lists or watches it. Compose panics if
 // Options.Hold is set.
 func Compose[T api.Object](
 	lw api.ListerWatcher[T], o Options[T], feed func(*deltafifo.DeltaFIFO[T], reflector.Options[T]) Feed,

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// pipeline is the machine of an informer: a feed fills the queue, Run applies its batches to the cache, and listeners
+// pipeline does the work of an informer: a feed fills the queue, Run applies its batches to the cache, and listeners
 // call the handlers.
 type pipeline[T api.Object] struct {
 	o         Options[T]
@@ -27,7 +27,7 @@ type pipeline[T api.Object] struct {
 	traces    hooks.Set[Trace]
 	watchdog  *watchdog
 	events    events
-	active    sync.WaitGroup // the goroutines that run and late handlers have started
+	active    sync.WaitGroup // the goroutines of run, and of handlers that joined later
 
 	mu       sync.Mutex // orders batches, joins and resyncs; guards the fields below
 	life     runstate.State
@@ -36,7 +36,7 @@ type pipeline[T api.Object] struct {
 	heardAt  time.Time // when the newest state in the cache was received: a change, a version or the first list
 }
 
-// events are closed once.
+// events are channels. Each is closed once.
 type events struct {
 	synced  chan struct{} // the cache holds the first list
 	stopped chan struct{} // the cache does not change any more

@@ -8,12 +8,13 @@ type Sharded[T any] interface {
 	// Selects reports whether an object belongs to the shard. Package cachedclient calls it, so that a client does not
 	// wait for an object of another shard.
 	Selects(object T) bool
-	// Shard returns who drops the objects of other shards. An informer shows it in its Status.
+	// Shard reports whether the server or the client drops the objects of other shards. An informer shows it in its
+	// Status.
 	Shard() ShardStatus
 }
 
-// ShardStatus says who drops the objects of other shards of a collection. It is zero for a source of a whole
-// collection.
+// ShardStatus reports whether the server or the client drops the objects of other shards of a collection. It is zero
+// for a source of a whole collection.
 type ShardStatus struct {
 	// By is "server" if the server sends only the objects of the shard, and "client" if it sends all of them. It is
 	// "undecided" if no answer has shown yet what the server does, because there are no objects.

@@ -35,7 +35,8 @@ type Status struct {
 	// Check describes the consistency checks, of all scopes if there are any. It is zero without Options.Check.
 	Check    CheckStatus
 	Handlers []HandlerStatus
-	// Shard says who drops the objects of other shards. It is zero if the informer reads a whole collection.
+	// Shard reports whether the server or the client drops the objects of other shards. It is zero if the informer
+	// reads a whole collection.
 	Shard ShardStatus
 	// Scopes are the scopes of an informer of package scopes, ordered by name. Reflector then describes all of them:
 	// the error of one that fails, the phase of one that is late, and the sums of their counters.

@@ -8,8 +8,8 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// Trace is a set of functions that see the stages of an informer at work: for metrics, pages and recordings. Any of
-// them may be nil. It corresponds to httptrace.ClientTrace of the standard library.
+// Trace is a set of functions that see the stages of an informer at work, for metrics, pages and logs. Any of them may
+// be nil. It corresponds to httptrace.ClientTrace of the standard library.
 //
 // Change and Batch run on the goroutine that applies batches. The next batch waits for them, and so does the reflector
 // if it applies a single change itself, so they must not block unless MayBlock is set. Delivery runs on the goroutine
@@ -18,9 +18,9 @@ import (
 //
 // The functions may use the informer, but must not wait for it.
 type Trace struct {
-	// MayBlock tells that Change or Batch may block. Then the goroutine of Run applies every batch, except one that the
-	// reflector is applying when the trace is added, and the reflector receives events meanwhile. Each single change
-	// costs a switch of goroutines; see docs/decisions/0025.
+	// MayBlock reports that Change or Batch may block. Then the goroutine of Run applies every batch, and the reflector
+	// receives events meanwhile. The only exception is a batch that the reflector is applying when the trace is added.
+	// Price: each single change costs a switch of goroutines; see docs/decisions/0025.
 	MayBlock bool
 	// Wanted selects the keys of the objects that Change and Delivery report. Nil selects all. It runs where they run,
 	// for Delivery before and after the call of the handler.
@@ -37,12 +37,12 @@ type Trace struct {
 
 // TracedBatch describes a batch that is in the cache.
 type TracedBatch struct {
-	Objects     int       // that have changed; 0 if the batch has only a version, a resync, or news of scopes
+	Objects     int       // the objects that changed; 0 if the batch has only a version, a resync, or a note
 	InitialList bool      // the batch completes the first list
 	Received    time.Time // when the first news in the batch was received
 }
 
-// TracedChange is a change in the cache, and the times of its way there. Its field At is when it was received.
+// TracedChange is a change in the cache, and the times of its way there. At is when it was received.
 type TracedChange struct {
 	api.Change[api.Object]
 	Popped time.Time // when the informer took the batch with the change from the DeltaFIFO
@@ -59,9 +59,9 @@ type Delivery struct {
 	Took    time.Duration
 }
 
-// Trace calls the functions of t from now on, until stop is called. A batch counts if its traces have not run yet.
-// Trace may be called at any time. stop does not wait for calls in flight. Without a trace, each stage costs one atomic
-// load.
+// Trace calls the functions of t from now on, until stop is called. They also get a batch that is being applied, if its
+// traces have not run yet. Trace may be called at any time. stop does not wait for calls in flight. Without a trace,
+// each stage costs one atomic load.
 func (i *Informer[T]) Trace(t Trace) (stop func()) { return i.pipeline.trace(t) }
 
 func (p *pipeline[T]) trace(t Trace) (stop func()) { return p.traces.Add(t) }
@@ -89,7 +89,7 @@ func (p *pipeline[T]) traceTime() time.Time {
 	return time.Time{}
 }
 
-// tell reports a batch. The times are zero if the first trace of changes came after them.
+// tell reports a batch. popped and stored are zero if there was no trace of changes at that time.
 func (p *pipeline[T]) tell(b deltafifo.Batch[T], popped, stored time.Time) {
 	for _, t := range p.traces.All() {
 		if t.Change != nil {

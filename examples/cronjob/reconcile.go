@@ -66,7 +66,7 @@ func (r *cronJobReconciler) Reconcile(ctx context.Context, key api.Key) (control
 	return controller.Result{RequeueAfter: time.Until(next)}, nil
 }
 
-// start creates the Job of a run. Its name is that of the run, so a repeated creation is refused.
+// start creates the Job of a run. The name contains the time of the run, so the server refuses a second creation.
 func (r *cronJobReconciler) start(ctx context.Context, c *CronJob, at time.Time) error {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: fmt.Sprintf("%s-%d", c.Name, at.Unix())}}
 	j.Labels, j.Spec = c.Spec.Template.Labels, c.Spec.Template.Spec

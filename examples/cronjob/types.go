@@ -20,7 +20,7 @@ type CronJob struct {
 	Status CronJobStatus `json:"status,omitzero"`
 }
 
-// CronJobStatus is what the operator has seen.
+// CronJobStatus is the state that the operator has seen.
 type CronJobStatus struct {
 	Active  int         `json:"active,omitempty"`
 	LastRun metav1.Time `json:"lastRun,omitzero"`

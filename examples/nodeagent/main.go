@@ -53,7 +53,7 @@ func newAgent(o program.Options, node string, out io.Writer) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An agent whose cache is old is not ready. It goes on working with what it has.
+	// An agent whose cache is old is not ready. It continues to work with the old cache.
 	if err := p.Manager.Readyz().Add("heard", manager.HeardWithin(5*time.Minute, p.Informers.Status)); err != nil {
 		return nil, err
 	}

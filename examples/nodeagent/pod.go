@@ -7,7 +7,7 @@ import (
 )
 
 // Pod has the eight fields that the agent reads. The numbers are those of corev1.Pod in generated.proto, so that the
-// agent can read protobuf, which costs less than JSON. Without numbers on all fields, it reads JSON.
+// agent can read protobuf, which costs less than JSON. If a field had no number, the agent would read JSON.
 type Pod struct {
 	Metadata struct {
 		Name            string            `json:"name" protobuf:"bytes,1,opt,name=name"`

@@ -16,8 +16,8 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// checked returns what Options.Check needs of a scope. The check compares what the stream of the scope has brought, so
-// it also finds a change that this scope has missed and that another one has.
+// checked returns what Options.Check needs of a scope. The check compares the objects that the stream of this scope has
+// brought. So it also finds a change that this scope missed and another scope received.
 func (s *Set[T]) checked(m *member[T]) informer.Checked {
 	return informer.Checked{
 		Source: checkSource[T]{m.scope.Source, s.checks}, Selector: m.scope.Selector, PageSize: s.each.PageSize, Rand: s.each.Rand,
@@ -36,7 +36,7 @@ func (s *Set[T]) waitFor(ctx context.Context, m *member[T], version string) erro
 	})
 }
 
-// checkStatus sums up the checks of all scopes, also of those that were removed.
+// checkStatus sums up the checks of all scopes, including removed ones.
 func (s *Set[T]) checkStatus() informer.CheckStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (c checkSource[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetada
 	return boundedLists{from, c.lists}
 }
 
-// boundedLists waits with a request until fewer pages for checks are in progress.
+// boundedLists delays a request while too many pages for checks are in progress.
 //
 // Rule: checks have a bound of their own. Reason: a check may wait long for a slow server, and no scope may wait for
 // it. Price: with checks, the server gets up to twice as many lists at once.

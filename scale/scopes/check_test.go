@@ -209,7 +209,7 @@ func TestChecksOfScopesThatFail(t *testing.T) {
 	})
 }
 
-// TestChecksOfScopesFindNothingInChurn changes objects all the time, also between the pages of the checks, whose
+// TestChecksOfScopesFindNothingInChurn changes objects all the time, even between the pages of the checks, whose
 // answers are slow. Objects move between selectors, and a scope comes and goes. No event is lost, so no check may find
 // anything.
 func TestChecksOfScopesFindNothingInChurn(t *testing.T) {

@@ -7,8 +7,8 @@
 //	ListerWatcher → Reflector → Stream ─┘
 //
 // Read scopes.go for the set, member.go for one scope, feed.go for Run and the status, follow.go for scopes that follow
-// objects, and check.go for consistency checks. internal/merge decides what a change is. Neither the queue nor the
-// informer knows that there are scopes.
+// objects, and check.go for consistency checks. internal/merge decides what a change is. The queue, the cache and the
+// handlers work as with one stream.
 //
 // # Example
 //
@@ -22,24 +22,25 @@
 //
 // # Promises
 //
-//  1. What the list of a scope lacks is deleted in that scope only. A scope that fails delays and changes no other.
-//  2. An object that moves to another scope that has had its first list is an update, if that scope receives it within
-//     a second.
+//  1. A list deletes objects of its own scope only. A scope that fails delays and changes no other.
+//  2. If an object moves to another scope, handlers get an update, provided that the other scope has its first list and
+//     receives the object within a second.
 //  3. If scopes have common objects, the cache has the newest state of each. It deletes an object when no scope has it.
-//  4. Each handler gets a legal history of each object, also while scopes come and go. Only a Silent removal deletes
+//  4. Each handler gets a legal history of each object, even while scopes come and go. Only a Silent removal deletes
 //     objects without a notification.
 //  5. A snapshot has the version of each scope. WaitForIn, and reads, gates and overlays of package cachedclient, wait
 //     for the scopes of one namespace only.
-//  6. Status says which scopes are late and why. Synced waits for the scopes that were added before Run or that the
-//     followed objects have at first; removing a late one ends its wait.
+//  6. Status says which scopes are late and why. Synced waits for the scopes that were added before Run and for those
+//     of the first followed objects. The removal of a late scope ends the wait for it.
 //  7. At most Options.MaxLists lists are in progress at once, and as many requests of checks, which delay no scope.
 //  8. A scope costs less than 30 KB besides its objects and its connection.
 //
 // # Concurrency
 //
-// Each scope has a goroutine, which calls its source and the callbacks of Options. So callbacks may run on several
-// goroutines at once. With Options.Check, each scope has a second goroutine, for its check. Every method may be called
-// on any goroutine, before, during and after Run. Only Run blocks.
+// Each scope has a goroutine, which calls its source and the callbacks of Options. Callbacks may therefore run on
+// several goroutines at once. With Options.Check, each scope has a second goroutine, for its check. Every method may be
+// called on any goroutine, before, during and after Run. Run, WaitForIn, and WaitFor and WaitUntil of the informer
+// block.
 //
 // # Limits
 //
@@ -47,10 +48,10 @@
 // an informer for each cluster. Options.Hold must be nil. Handlers get the objects of a scope when its first list is
 // complete, which may be before Synced.
 //
-// The initial additions of a scope need not come before its first changes, as they do in an informer without scopes. A
-// batch goes object by object, and has all changes of an object. So an update of one object may come before the initial
-// additions of others in the same namespace: if it has changed again before the batch, or if another scope had it. A
-// handler that waits for the whole state waits for Synced of its registration.
+// In an informer without scopes, the initial additions come before the first changes. With scopes they need not,
+// because a batch contains all changes of one object before those of the next. An update of an object may come before
+// the initial additions of others in the same namespace, if the object has changed again before the batch, or if
+// another scope had it. A handler that waits for the whole state waits for Synced of its registration.
 //
 // # Differences from client-go
 //

@@ -138,7 +138,8 @@ func (f feed[T]) Undecodable() (all []*api.UndecodableError) {
 	return all
 }
 
-// Status describes all reflectors as one: the phase and the error of the first that is late, and the sums of counters.
+// Status describes all reflectors as one: the phase and the error of the first one that is late, and the sums of the
+// counters.
 func (f feed[T]) Status() reflector.Status {
 	all := reflector.Status{Phase: reflector.Watching}
 	if !f.set.running() {

@@ -15,10 +15,10 @@ import (
 // Follow makes the set have one scope for each object of another informer, for example for each namespace with a label.
 // scopeOf returns the scope of an object, or false if the object has no scope at present. It must return at once. A
 // scope is added when its object appears, and removed with notifications when its object disappears or has no scope any
-// more. A scope is known by its name: one with another selector or source, but the same name, changes nothing. Two
-// objects must not have scopes of one name; the second one is logged and not added.
+// more. The name identifies a scope: a scope with another selector or source, but the same name, changes nothing. Two
+// objects must not have scopes of the same name. The second scope is logged and not added.
 //
-// The set is synced when the scopes of all objects that the other informer has at first are synced. Follow must be
+// The set is synced when the scopes of all objects in the first list of the other informer are synced. Follow must be
 // called before the set runs; otherwise it returns informer.ErrRunning. The caller runs the other informer. When the
 // set ends, it removes its handler from the other informer.
 func Follow[T, O api.Object](s *Set[T], objects *informer.Informer[O], scopeOf func(O) (Scope[T], bool)) error {

@@ -52,7 +52,7 @@ func (m *member[T]) logger(log *zap.Logger) *zap.Logger {
 	return log.With(zap.String("scope", m.scope.Name))
 }
 
-// shard returns who drops the objects of other shards.
+// shard reports whether the server or the client drops the objects of other shards.
 func (m *member[T]) shard() (s informer.ShardStatus) {
 	if m.sharded != nil {
 		s = m.sharded.Shard()

@@ -39,10 +39,10 @@ type Scope[T any] struct {
 	Selector api.Selector
 }
 
-// Options are the options of a Set. Those of the informer hold for each scope, except Selector, which must be empty,
+// Options are the options of a Set. Those of the informer apply to each scope, except Selector, which must be empty,
 // and Hold, which must be nil. Callbacks may run on several goroutines at once, one for each scope. Check runs once for
-// each scope, until the scope is removed. It compares what the scope has received with the server, and what it finds
-// leads to a list of this scope only.
+// each scope, until the scope is removed. It compares the objects that the scope has received with the server. A
+// difference leads to a list of this scope only.
 type Options[T api.Object] struct {
 	informer.Options[T]
 	// MaxLists is the largest number of lists in progress at once. A WatchList counts until its initial state is
@@ -50,7 +50,7 @@ type Options[T api.Object] struct {
 	MaxLists int
 }
 
-// Set is an informer that reads from scopes. Use the Informer for caches, clients and controllers.
+// Set is an informer that reads from scopes. Its field Informer is for caches, clients and controllers.
 type Set[T api.Object] struct {
 	*informer.Informer[T]
 
@@ -115,8 +115,8 @@ func VersionIn[T api.Object](s *cache.Snapshot[T], namespace string) string {
 	return ""
 }
 
-// WaitForIn is WaitFor for the objects of one namespace: it waits for the scopes that can have such objects, and
-// WaitFor waits for all scopes. While there is no such scope, it waits.
+// WaitForIn is WaitFor for the objects of one namespace: it waits only for the scopes that can have such objects, while
+// WaitFor waits for all scopes. It also waits while there is no such scope.
 func (s *Set[T]) WaitForIn(ctx context.Context, namespace, version string) error {
 	return s.WaitUntil(ctx, func(now *cache.Snapshot[T]) bool {
 		if state, ok := now.Note().(*merge.State); !ok || !state.Listed(namespace) {
@@ -127,9 +127,9 @@ func (s *Set[T]) WaitForIn(ctx context.Context, namespace, version string) error
 	})
 }
 
-// Add adds a scope, before Run or while it runs. A scope of a running set begins with a list that is not older than
-// what the set has reached. The error matches ErrNameTaken, or informer.ErrStopped if Run is ending. The source must be
-// of the resource of the set.
+// Add adds a scope, before Run or while it runs. A scope of a running set begins with a list that is not older than the
+// newest version of the set. The error matches ErrNameTaken, or informer.ErrStopped if Run is ending. The source must
+// be of the resource of the set.
 func (s *Set[T]) Add(scope Scope[T]) error {
 	if scope.Source == nil {
 		return errors.New("scopes: Scope.Source is nil; set it to a ListerWatcher")
@@ -215,7 +215,7 @@ func defaultName[T any](s Scope[T]) string {
 	return name
 }
 
-// collection is the ListerWatcher of the informer. Only the scopes have requests.
+// collection is the ListerWatcher of the informer. Only the scopes send requests.
 type collection[T api.Object] struct{ set *Set[T] }
 
 var errNoRequest = errors.New("scopes: the informer reads from scopes; use the source of a scope")
@@ -245,7 +245,8 @@ func (c collection[T]) SelectorsIn(namespace string) []api.Selector {
 	return c.set.queue.Selectors(namespace)
 }
 
-// Shard returns who drops the objects of other shards, for all scopes: the client if it drops those of one scope.
+// Shard reports whether the server or the client drops the objects of other shards. It reports the client if the client
+// drops those of at least one scope.
 func (c collection[T]) Shard() (all informer.ShardStatus) {
 	_, dropped := c.set.past()
 	for _, m := range c.set.current() {

@@ -32,7 +32,7 @@ var (
 // come and go, on fake time. After the faults, the cache must have what the scopes select, and every handler must have
 // a legal history that leads to the state of the cache. A seed always leads to the same result:
 //
-//	go test ./scopes -run TestSimulation -seed 42
+//	go test ./scale/scopes -run TestSimulation -seed 42
 func TestSimulation(t *testing.T) {
 	first, last := 0, *simulationSeeds
 	if *simulationSeed >= 0 {
@@ -108,7 +108,7 @@ type simulation struct {
 	added    int
 }
 
-// simulatedScope says what a scope selects. Empty fields select all.
+// simulatedScope is the selection of a scope. Empty fields select all.
 type simulatedScope struct{ namespace, color string }
 
 func (c simulatedScope) selects(u *unstructured.Unstructured) bool {

@@ -42,7 +42,7 @@ const objects = 16
 // TestSimulation runs replicas whose clocks have different rates. Twenty times a minute, a replica is killed, stopped
 // (as by SIGSTOP), disconnected, slowed down, ended or started. The resource versions of all writes show whether two
 // reconciles of one object were at work at once. When the disturbances are over, every object must be up to date, and
-// every deletion must get a reconcile. A longer run: go test ./shard -run TestSimulation -seeds 1000.
+// every deletion must get a reconcile. A longer run: go test ./scale/shard -run TestSimulation -seeds 1000.
 func TestSimulation(t *testing.T) {
 	works, moved, seeds := 0, 0, *seedCount
 	if testing.Short() {
@@ -60,7 +60,7 @@ func TestSimulation(t *testing.T) {
 			})
 		})
 		if !ok {
-			t.Fatalf("go test ./shard -run TestSimulation -seed %d -seeds 1 -v", seed)
+			t.Fatalf("go test ./scale/shard -run TestSimulation -seed %d -seeds 1 -v", seed)
 		}
 	}
 	t.Logf("%d reconciles wrote, and %d times another replica than before", works, moved)

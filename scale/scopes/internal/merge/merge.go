@@ -41,8 +41,8 @@ type Merger[T api.Object] struct {
 	complete  bool // Complete was called
 	announced bool // the first list is complete
 
-	// What the next batch says. published are the streams whose version has changed, and state is that of the last
-	// batch. layout reports that streams were added or removed.
+	// The fields below describe the next batch. published are the streams whose version has changed, and state is that
+	// of the last batch. layout reports that streams were added or removed.
 	published []*Stream[T]
 	state     *State
 	layout    bool
@@ -92,15 +92,15 @@ func (m *Merger[T]) Add(namespace string, selector api.Selector) *Stream[T] {
 	return s
 }
 
-// Complete says that the streams so far are those that the first state of the collection consists of.
+// Complete says that the first state of the collection consists of the streams that were added so far.
 func (m *Merger[T]) Complete() {
 	defer m.begin().Commit()
 	m.complete = true
 	m.changed()
 }
 
-// Selectors returns the selector of each stream that can have objects of a namespace. In contrast to a
-// [State], it says what is true now, and not what the last batch says.
+// Selectors returns the selector of each stream that can have objects of a namespace. A [State] describes the last
+// batch; Selectors describes the streams of now.
 func (m *Merger[T]) Selectors(namespace string) []api.Selector {
 	defer m.begin().Commit()
 	var all []api.Selector
@@ -151,7 +151,7 @@ func (m *Merger[T]) changed() {
 	m.txn.Touch()
 }
 
-// note returns what the next batch says.
+// note returns the version and the note of the next batch.
 func (m *Merger[T]) note() (version string, note any) {
 	m.nextState()
 	return m.state.oldest, m.state
@@ -189,10 +189,10 @@ func (m *Merger[T]) mix(s *Stream[T]) {
 	}
 }
 
-// settle makes the newest state of an object, among the streams that have it, the one that the queue knows. by is the
-// stream that has changed. A state that is older than the known one is used only if its stream has reached the known
-// version: otherwise the stream is behind, and its next event about the object decides. force is for a server that was
-// restored from a backup. found is false if no stream has the object.
+// settle gives the queue the newest state of an object among the streams that have it. by is the stream that has
+// changed. A state that is older than the known one is used only if its stream has reached the known version: otherwise
+// the stream is behind, and its next event about the object decides. force is for a server that was restored from a
+// backup. found is false if no stream has the object.
 func (m *Merger[T]) settle(by *Stream[T], key api.Key, initial, force bool) (found bool) {
 	newest, has := by.members[key]
 	owner := by

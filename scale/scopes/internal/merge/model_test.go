@@ -87,7 +87,7 @@ func (m *modelScope) selects(key api.Key, o *serverObject) bool {
 	return o != nil && (m.namespace == "" || m.namespace == key.Namespace) && (m.color == 0 || m.color == o.color)
 }
 
-// scopesModel drives Scopes with random changes, lists and lags, and checks each batch.
+// scopesModel drives a Merger with random changes, lists and lags, and checks each batch.
 type scopesModel struct {
 	t        *testing.T
 	rand     *rand.Rand

@@ -10,7 +10,7 @@ import (
 const chunk = 16
 
 // State is the note of a batch: the streams that the state after the batch was read from, and the version of each. It
-// never changes; the next State shares with it what has not changed.
+// never changes. The next State shares its unchanged parts.
 type State struct {
 	byNamespace map[string]namespaceStreams
 	chunks      []*[chunk]streamVersion // by slot

@@ -7,9 +7,9 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Stream is one input of a Merger: a reflector.Store for one list and watch stream. What a list lacks is deleted in
-// this stream only. One goroutine may call its methods, except Len, Objects, Version and Listed, which may be called on
-// any goroutine.
+// Stream is one input of a Merger: a reflector.Store for one list and watch stream. A list deletes objects of this
+// stream only. One goroutine may call its methods, except Len, Objects, Version and Listed, which may be called on any
+// goroutine.
 type Stream[T api.Object] struct {
 	m         *Merger[T]
 	namespace string
@@ -82,7 +82,7 @@ func (s *Stream[T]) Delete(object T, version string) {
 	s.delete(api.KeyOf(object), object, false, version)
 }
 
-// DeleteKey records that an object whose last state the producer has not received is not in the stream any more.
+// DeleteKey records that an object is not in the stream any more. The producer has not received its last state.
 func (s *Stream[T]) DeleteKey(key api.Key, version string) {
 	if last, ok := s.members[key]; ok {
 		s.delete(key, last, true, version)
@@ -108,8 +108,7 @@ func (s *Stream[T]) Bookmark(version string) {
 	s.advance(version)
 }
 
-// Replace records a whole list of the stream and its version. See
-// [deltafifo.DeltaFIFO.Replace].
+// Replace records a whole list of the stream and its version, as [deltafifo.DeltaFIFO.Replace] does.
 func (s *Stream[T]) Replace(list []T, version string) {
 	m := s.m
 	defer m.begin().Commit()
