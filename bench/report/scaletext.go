@@ -35,7 +35,7 @@ also share equal parts; "unshared" is ` + "`informer.Options.NoSharedParts`" + `
 Package ` + "`scale/shardedsource`" + ` reads one shard of a collection. If the API server obeys ` + "`shardSelector`" + ` (KEP-5866), a
 replica with one fifth of the objects receives and decodes only these. Otherwise the client drops the other objects
 before it decodes them. Each shard also holds the parts that its objects share with those of other shards, such as
-labels of one workload. An event is a change of any object, also of another shard (row ` + "`shard`" + `).
+labels of one workload. An event is a change of any object, of other shards too (row ` + "`shard`" + `).
 
 `
 

@@ -18,8 +18,8 @@ import (
 	"github.com/leatproject/leat/scale/scopes/internal/merge"
 )
 
-// scopeServer is a server with a history, for a model of scopes. The color of an object decides which selectors match.
-type scopeServer struct {
+// server is a server with a history, for a model of scopes. The color of an object decides which selectors match.
+type server struct {
 	version int
 	history []serverEvent
 	objects map[api.Key]serverObject
@@ -36,7 +36,7 @@ type serverEvent struct {
 	old, new *serverObject
 }
 
-func (s *scopeServer) write(key api.Key, color int, recreate bool) {
+func (s *server) write(key api.Key, color int, recreate bool) {
 	s.version++
 	old, exists := s.objects[key]
 	s.uids++
@@ -53,7 +53,7 @@ func (s *scopeServer) write(key api.Key, color int, recreate bool) {
 	s.history = append(s.history, e)
 }
 
-func (s *scopeServer) delete(key api.Key) {
+func (s *server) delete(key api.Key) {
 	if old, ok := s.objects[key]; ok {
 		s.version++
 		delete(s.objects, key)
@@ -62,7 +62,7 @@ func (s *scopeServer) delete(key api.Key) {
 }
 
 // at returns the objects at a version.
-func (s *scopeServer) at(version int) map[api.Key]serverObject {
+func (s *server) at(version int) map[api.Key]serverObject {
 	state := map[api.Key]serverObject{}
 	for _, e := range s.history[:version] {
 		if e.new == nil {
@@ -87,11 +87,11 @@ func (m *modelScope) selects(key api.Key, o *serverObject) bool {
 	return o != nil && (m.namespace == "" || m.namespace == key.Namespace) && (m.color == 0 || m.color == o.color)
 }
 
-// scopesModel drives a Merger with random changes, lists and lags, and checks each batch.
-type scopesModel struct {
+// model drives a Merger with random changes, lists and lags, and checks each batch.
+type model struct {
 	t        *testing.T
 	rand     *rand.Rand
-	server   scopeServer
+	server   server
 	queue    *queue
 	set      *merge.Merger[*thing]
 	scopes   []*modelScope
@@ -101,13 +101,13 @@ type scopesModel struct {
 	updates  int // of objects that moved
 }
 
-// TestScopesModel compares scopes with a server. Every batch is a legal history, no object goes back to an older
-// version, a scope alone in its namespace shows exactly its version, and in the end the queue has what scopes select.
-func TestScopesModel(t *testing.T) {
+// TestModel compares scopes with a server. Every batch is a legal history, no object goes back to an older version, a
+// scope alone in its namespace shows exactly its version, and in the end the queue has what scopes select.
+func TestModel(t *testing.T) {
 	moved := 0
 	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {
-			m := &scopesModel{t: t, rand: rand.New(rand.NewPCG(seed, 3)), have: map[api.Key]*thing{}, disjoint: seed%2 == 0}
+			m := &model{t: t, rand: rand.New(rand.NewPCG(seed, 3)), have: map[api.Key]*thing{}, disjoint: seed%2 == 0}
 			m.server.objects = map[api.Key]serverObject{}
 			m.queue = deltafifo.New[*thing]()
 			m.set = merge.New(m.queue)
@@ -121,7 +121,7 @@ func TestScopesModel(t *testing.T) {
 	require.NotZero(t, moved)
 }
 
-func (m *scopesModel) run() {
+func (m *model) run() {
 	m.server.write(api.Key{Namespace: "ns0", Name: "o0"}, 1, false)
 	for range 3 {
 		m.add()
@@ -154,7 +154,7 @@ func (m *scopesModel) run() {
 	m.set.Stop()
 }
 
-func (m *scopesModel) step() {
+func (m *model) step() {
 	key := api.Key{Namespace: fmt.Sprint("ns", m.rand.IntN(3)), Name: fmt.Sprint("o", m.rand.IntN(4))}
 	switch n := m.rand.IntN(100); {
 	case n < 30:
@@ -178,7 +178,7 @@ func (m *scopesModel) step() {
 	}
 }
 
-func (m *scopesModel) add() {
+func (m *model) add() {
 	s := &modelScope{namespace: fmt.Sprint("ns", len(m.scopes))}
 	if !m.disjoint {
 		s.namespace, s.color = []string{"", "ns0", "ns1"}[m.rand.IntN(3)], m.rand.IntN(4)
@@ -194,7 +194,7 @@ func (m *scopesModel) add() {
 	m.scopes = append(m.scopes, s)
 }
 
-func (m *scopesModel) remove(at int) {
+func (m *model) remove(at int) {
 	s := m.scopes[at]
 	m.scopes = slices.Delete(m.scopes, at, at+1)
 	silent, gone := m.rand.IntN(2) == 0, make(chan struct{})
@@ -204,7 +204,7 @@ func (m *scopesModel) remove(at int) {
 }
 
 // catchUp gives a scope the events up to a version, as a watch does.
-func (m *scopesModel) catchUp(s *modelScope, version int) {
+func (m *model) catchUp(s *modelScope, version int) {
 	if !s.listed {
 		m.list(s, version)
 		return
@@ -230,7 +230,7 @@ func (m *scopesModel) catchUp(s *modelScope, version int) {
 }
 
 // list gives a scope a list, with the known pointers of objects that have not changed.
-func (m *scopesModel) list(s *modelScope, version int) {
+func (m *model) list(s *modelScope, version int) {
 	var list []*thing
 	state := m.server.at(version)
 	for _, key := range slices.SortedFunc(maps.Keys(state), func(a, b api.Key) int {
@@ -252,12 +252,12 @@ func (m *scopesModel) list(s *modelScope, version int) {
 }
 
 // pop takes a batch. The resync makes sure that there is one.
-func (m *scopesModel) pop() {
+func (m *model) pop() {
 	m.queue.Resync()
 	require.NoError(m.t, m.queue.Pop(m.t.Context(), m.apply))
 }
 
-func (m *scopesModel) apply(b batch) {
+func (m *model) apply(b batch) {
 	state := b.Note.(*merge.State)
 	state.Applied()
 	require.False(m.t, b.InitialList && m.complete, "InitialList is set once")
@@ -273,7 +273,7 @@ func (m *scopesModel) apply(b batch) {
 	m.checkVersions(state, b.ResourceVersion)
 }
 
-func (m *scopesModel) applyChange(key api.Key, c change) {
+func (m *model) applyChange(key api.Key, c change) {
 	known := m.have[key]
 	switch c.Type {
 	case api.Added:
@@ -293,7 +293,7 @@ func (m *scopesModel) applyChange(key api.Key, c change) {
 }
 
 // checkVersions compares the versions of a batch with the scopes. A scope alone shows exactly its version.
-func (m *scopesModel) checkVersions(scopes *merge.State, oldest string) {
+func (m *model) checkVersions(scopes *merge.State, oldest string) {
 	versions := make([]string, 0, len(m.scopes))
 	for _, s := range m.scopes {
 		versions = append(versions, s.Version())
