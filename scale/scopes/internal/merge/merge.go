@@ -217,6 +217,16 @@ func (m *Merger[T]) settle(by *Stream[T], key api.Key, initial, force bool) (fou
 	return true
 }
 
+// has reports whether a stream has an object, in any state.
+func (m *Merger[T]) has(object T, key api.Key) (found bool) {
+	m.peers(nil, key.Namespace, func(p *Stream[T]) bool {
+		member, ok := p.members[key]
+		found = ok && !differentUIDs(member, object)
+		return !found
+	})
+	return found
+}
+
 // hold makes a deletion wait if the object may have moved to a stream that has not reached the version.
 func (m *Merger[T]) hold(s *Stream[T], key api.Key, last T, unknown bool, version string) (held bool) {
 	h := heldDeletion[T]{stream: s, last: last, unknown: unknown, version: version, until: time.Now().Add(moveWait)}

@@ -71,3 +71,18 @@ func TestAScopeBehindAndARestore(t *testing.T) {
 		require.Equal(t, []string{"Updated ns/a#uid-a@3 from @20"}, pop(), "the server was restored")
 	})
 }
+
+// TestASilentRemovalBesideAStreamThatIsBehind removes a stream whose object has replaced one of a stream that is
+// behind. The object exists, so its end is silent too.
+func TestASilentRemovalBesideAStreamThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second, pop := twoScopes(t)
+		again := &thing{namespace: "ns", name: "a", uid: "another", version: "11"}
+		second.Put(again, "11")
+		require.Equal(t, []string{"Deleted ns/a#uid-a@5", "Added ns/a#another@11"}, pop())
+		second.Remove(true, make(chan struct{}))
+		require.Equal(t, []string{"Forgotten ns/a"}, pop())
+		first.Delete(at("a", "10"), "10")
+		require.Empty(t, pop())
+	})
+}

@@ -28,7 +28,7 @@ type (
 	change = api.Change[*thing]
 )
 
-// lines formats the changes of a batch.
+// lines formats the changes of a batch, and the keys that it forgets.
 func lines(b batch) []string {
 	var all []string
 	for _, o := range b.Objects {
@@ -42,6 +42,9 @@ func lines(b batch) []string {
 			}
 			all = append(all, s)
 		}
+	}
+	for _, key := range b.Forgotten {
+		all = append(all, "Forgotten "+api.FormatKey(key))
 	}
 	return all
 }

@@ -247,6 +247,10 @@ func (s *Stream[T]) removeMembers(silent bool) {
 	for _, key := range keys {
 		switch {
 		case m.settle(s, key, false, false):
+			// A stream that is behind may have an older object of the same name. The known object is still that of s.
+			if known, ok := m.txn.Get(key); silent && ok && !differentUIDs(known, members[key]) && !m.has(known, key) {
+				m.txn.Forget(key)
+			}
 		case silent:
 			m.txn.Forget(key)
 		default:
