@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/leatproject/leat/api"
@@ -55,6 +56,14 @@ func (s *Stream) scope() scope {
 // selects reports whether the stream has only a part of the objects in its namespace.
 func (s *Stream) selects() bool {
 	return s.Options["labelSelector"] != "" || s.Options["fieldSelector"] != "" || s.Options["shardSelector"] != ""
+}
+
+// probed is in the field selector of a list with which a reflector asks only for the version of the server.
+const probed = "metadata.name=leat-probe"
+
+// isProbe reports whether the stream is such a list. It shows nothing of a collection.
+func (s *Stream) isProbe() bool {
+	return !s.Watch && s.Options["limit"] == "1" && strings.Contains(s.Options["fieldSelector"], probed)
 }
 
 // Kinds into which a server converts objects.

@@ -252,6 +252,9 @@ const maxRunning = 10_000
 
 func (l *loader[T]) open(rec Record) {
 	s := rec.Stream
+	if s.isProbe() {
+		return
+	}
 	progress := l.progress(s)
 	progress.opened(s)
 	if s.Note != "" {

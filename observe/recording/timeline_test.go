@@ -148,3 +148,19 @@ func TestTimelineOfSelectedStreams(t *testing.T) {
 	require.Equal(t, "ConfigMap", timeline.Resources()[0].Kind)
 	require.Empty(t, timeline.Changes())
 }
+
+// TestAProbeIsNoScope breaks a watch, so that the reflector asks for the version of the server beside the next one.
+func TestAProbeIsNoScope(t *testing.T) {
+	probes := 0
+	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
+		i := follow(r, pods, informer.Options[*corev1.Pod]{})
+		r.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		pause(time.Minute)
+		probes = int(i.Status().Reflector.Counters.Probes)
+	})
+	require.NotZero(t, probes)
+	timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
+	require.NoError(t, err)
+	require.Len(t, timeline.Scopes(), 1)
+	require.Empty(t, timeline.Scopes()[0].FieldSelector)
+}
