@@ -26,7 +26,7 @@ type Trace struct {
 	// for Delivery before and after the call of the handler.
 	Wanted func(api.Key) bool
 	// Change is called with each change of a wanted object when the whole batch is in the cache. Resyncs and silent
-	// removals of scopes are not reported. The objects are those of the cache and must not be changed.
+	// removals of scopes are not reported. The cache shares the objects, so they must not be changed.
 	Change func(TracedChange)
 	// Batch is called when a batch is in the cache, after Change has got its changes. During the call,
 	// Informer.Snapshot returns the state right after the batch.

@@ -6,7 +6,7 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Pod has the eight fields that the agent reads. The numbers are those of corev1.Pod in generated.proto, so that the
+// Pod has the eight fields that the agent reads. The numbers are taken from the Pod in generated.proto, so that the
 // agent can read protobuf, which costs less than JSON. If a field had no number, the agent would read JSON.
 type Pod struct {
 	Metadata struct {
