@@ -146,6 +146,7 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *s
 
 func newDemoWorld(out *trace.Printer, scraper *scraper, steps *stepper, tape *tape) (*demo, error) {
 	d := &demo{out: out, scraper: scraper, steps: steps, paced: make(chan struct{}, 1), server: testserver.New(testserver.Options{ImmediateDeletion: true})}
+	d.setTraffic(calmTraffic)
 	var err error
 	d.client, err = apiclient.New(apiclient.Config{
 		Host: d.server.URL(), Transport: tape.wrap(d.server.Client().Transport), OnRequest: scraper.onRequest(),

@@ -77,6 +77,13 @@ func (s *stepper) pause() {
 	}
 }
 
+// paused reports whether work waits for next or resume.
+func (s *stepper) paused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resumed != nil
+}
+
 // resume ends a pause, and sets the pause of each stage from now on.
 func (s *stepper) resume(slow time.Duration) {
 	s.mu.Lock()

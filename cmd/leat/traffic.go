@@ -21,7 +21,6 @@ const calmTraffic = 1.4
 // traffic creates ReplicaSets, and changes them until ctx ends, so that the live page has something to show. A change
 // that fails is followed by the next, because the Lab makes requests fail.
 func (d *demo) traffic(ctx context.Context) error {
-	d.setTraffic(calmTraffic)
 	sets, names := d.shop(), []string{"web", "basket", "search", "mail"}
 	for _, name := range names {
 		_ = change(ctx, sets, api.Key{Namespace: "shop", Name: name}, 1+rand.IntN(5))

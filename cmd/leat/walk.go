@@ -158,11 +158,14 @@ func (o *walkWorld) reconcile(ctx context.Context, key api.Key) error {
 	return nil
 }
 
-// walkPatience is how long a step waits for its effect, so that its lines are there when the text comes. While stages
-// are paused, the effect comes later.
-const walkPatience = time.Second
+// walkPatience is how long a step waits for its effect, so that its lines are there when the text comes.
+const walkPatience = 10 * time.Second
 
-func awaitEffects(ctx context.Context, effects ...<-chan struct{}) {
+// awaitEffects does not wait while stages are paused, because the effect comes when somebody lets it.
+func (w *walk) awaitEffects(ctx context.Context, effects ...<-chan struct{}) {
+	if w.steps.paused() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, walkPatience)
 	defer cancel()
 	for _, effect := range effects {
@@ -217,7 +220,7 @@ func (w *walk) scene(heading string) func(context.Context) error {
 			if err := do(ctx, apiclient.NewTyped[*unstructured.Unstructured](world.client, pods, key.Namespace)); err != nil {
 				return err
 			}
-			awaitEffects(ctx, world.reconciled)
+			w.awaitEffects(ctx, world.reconciled)
 			return nil
 		}
 	}
@@ -229,7 +232,7 @@ func (w *walk) scene(heading string) func(context.Context) error {
 			}
 			world, err := w.now()
 			if err == nil {
-				awaitEffects(ctx, world.pods.Printed(), world.controller.Synced())
+				w.awaitEffects(ctx, world.pods.Printed(), world.controller.Synced())
 			}
 			return err
 		}
