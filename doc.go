@@ -19,7 +19,8 @@
 //
 // Package [cache] stores the objects as snapshots with indexes. Readers never wait.
 //
-// Package [informer] connects the stages above. It applies each batch of changes, and calls handlers.
+// Package [informer] connects the stages above. It applies each batch of changes, and calls handlers. A [factory]
+// shares informers between the parts of a program.
 //
 // Package [workqueue] keeps each key once until a worker takes it.
 //
@@ -74,6 +75,7 @@
 // [deltafifo]: https://pkg.go.dev/github.com/leatproject/leat/deltafifo
 // [cache]: https://pkg.go.dev/github.com/leatproject/leat/cache
 // [informer]: https://pkg.go.dev/github.com/leatproject/leat/informer
+// [factory]: https://pkg.go.dev/github.com/leatproject/leat/informer/factory
 // [workqueue]: https://pkg.go.dev/github.com/leatproject/leat/workqueue
 // [controller]: https://pkg.go.dev/github.com/leatproject/leat/controller
 // [predicate]: https://pkg.go.dev/github.com/leatproject/leat/predicate

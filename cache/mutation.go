@@ -21,9 +21,10 @@ const sweepAt = 1024
 // Check, as it is with every other reader. It corresponds to cache.MutationDetector of client-go, which keeps objects
 // for two minutes and panics when it finds a change.
 type MutationDetector[T api.Object] struct {
-	mu      sync.Mutex // guards the fields below
-	watched map[weak.Pointer[byte]]watched[T]
-	sweep   int // number of objects at which the detector next removes dead ones
+	mu       sync.Mutex // guards the fields below
+	watched  map[weak.Pointer[byte]]watched[T]
+	sweep    int // number of objects at which the detector next removes dead ones
+	observed int // calls of Observe since the last Check
 }
 
 // watched is the record of one object.
@@ -53,6 +54,7 @@ func (d *MutationDetector[T]) Observe(object T) {
 	p := weak.Make((*byte)(v.UnsafePointer()))
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.observed++
 	if _, known := d.watched[p]; known {
 		return
 	}
@@ -71,6 +73,7 @@ func (d *MutationDetector[T]) Observe(object T) {
 func (d *MutationDetector[T]) Check() []Mutation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.observed = 0
 	d.forgetDead()
 	var mutations []Mutation
 	for p, w := range d.watched {
@@ -86,6 +89,14 @@ func (d *MutationDetector[T]) Check() []Mutation {
 	// sort.Slice is slower than slices.SortFunc, and adds 13 KB less to a program.
 	sort.Slice(mutations, func(i, j int) bool { return compareKeys(mutations[i].Key, mutations[j].Key) < 0 })
 	return mutations
+}
+
+// IsDue reports whether as many objects as the detector holds were observed since the last Check, and at least 1,024. A
+// Check at such a time costs the same for each observed object, whatever their number is.
+func (d *MutationDetector[T]) IsDue() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.observed >= max(sweepAt, len(d.watched))
 }
 
 // Len returns the number of recorded objects. It includes dead objects that the garbage collector has not found yet or

@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 // cacheSource gives a client its cache: the one of an informer that the client was made with, or of one that the first
@@ -58,7 +59,7 @@ func (s *cacheSource[T]) currentOrStarted() (*cacheView[T], error) {
 	if v := s.current(); v != nil {
 		return v, nil
 	}
-	share, err := informer.Shared(s.options.Informers, s.listerWatcher, informer.Options[T]{})
+	share, err := factory.Shared(s.options.Informers, s.listerWatcher, informer.Options[T]{})
 	if err != nil {
 		return nil, fmt.Errorf("start an informer: %w", err)
 	}

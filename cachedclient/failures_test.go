@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -81,7 +82,7 @@ func TestChangesWithoutACache(t *testing.T) {
 // TestListsFailAsGetsDo lists with an informer that cannot be started, and with one that has no list yet.
 func TestListsFailAsGetsDo(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
-		factory := informer.NewFactory(informer.FactoryOptions{})
+		factory := factory.New(factory.Options{})
 		inBackground(r.T, factory.Run)()
 		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, ReadLive: true})
 		_, err := c.List(r.Context(), cachedclient.ListOptions{})
@@ -209,7 +210,7 @@ func TestGateWaitsForObjectsThatReturnToTheSelection(t *testing.T) {
 // TestOverlayBeforeTheFirstRead writes without a gate, with a client that has not read yet.
 func TestOverlayBeforeTheFirstRead(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		factory := informer.NewFactory(informer.FactoryOptions{})
+		factory := factory.New(factory.Options{})
 		inBackground(r.T, factory.Run)
 		_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
 		require.NoError(r, err)

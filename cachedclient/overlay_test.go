@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -181,7 +182,7 @@ func TestOverlayOfObjectsThatLeaveTheSelection(t *testing.T) {
 // TestOverlayDropsManagedFields checks that the overlay drops managedFields exactly if the informer does.
 func TestOverlayDropsManagedFields(t *testing.T) {
 	for _, keep := range []bool{false, true} {
-		bubble(t, setting{client: overlaid, server: testserver.Options{ManagedFields: true}, informer: informer.Options[*widget]{KeepManagedFields: keep}}, func(r *rig) {
+		bubble(t, setting{client: overlaid, server: testserver.Options{ManagedFields: true}, informer: informer.Options[*widget]{Memory: reflector.Memory{KeepManagedFields: keep}}}, func(r *rig) {
 			resume := r.stallEvents()
 			require.NoError(r, creates(named("alpha", 1))(r.Context(), r))
 			shown := r.get(alpha)

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 const (
@@ -32,7 +33,7 @@ type Options struct {
 	// Informers lets a client that was made without an informer use a shared one of this factory. The client's first
 	// read starts it, or its first write that a Gate or an overlay records. It runs until the factory stops. With nil,
 	// a read starts no informer, because one read of a collection is no reason to keep all of it in memory.
-	Informers *informer.Factory
+	Informers *factory.Factory
 	// ReadLive lets a client with neither an informer nor Informers read from the server. Without it, these reads fail.
 	ReadLive bool
 }

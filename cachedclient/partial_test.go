@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -83,7 +84,7 @@ func TestReadsStartNoInformer(t *testing.T) {
 // TestReadsMayStartAnInformer has two clients of one collection. They share the informer that the first read starts.
 func TestReadsMayStartAnInformer(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		factory := informer.NewFactory(informer.FactoryOptions{})
+		factory := factory.New(factory.Options{})
 		allowed := cachedclient.Options{Informers: factory, ReadLive: true}
 		whole := cachedclient.NewTyped(r.live, nil, allowed)
 		part := cachedclient.NewPartial(&r.live.PartialClient, nil, allowed)
@@ -130,7 +131,7 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 	for _, overlay := range []bool{false, true} {
 		t.Run(fmt.Sprint("overlay=", overlay), func(t *testing.T) {
 			bubble(t, setting{live: "default", have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
-				factory := informer.NewFactory(informer.FactoryOptions{})
+				factory := factory.New(factory.Options{})
 				inBackground(r.T, factory.Run)
 				_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
 				require.NoError(r, err)

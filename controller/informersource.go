@@ -9,10 +9,11 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// Informer is the part of an informer that a source needs. *informer.Informer[T] and *informer.Share[T] implement it.
+// Informer is the part of an informer that a source needs. *informer.Informer[T] and *factory.Share[T] implement it.
 // Other packages may implement it too.
 type Informer[T api.Object] interface {
 	// Resource returns the kind of the objects. It names the source, and Owns follows references to this kind.
@@ -234,6 +235,6 @@ func (l *notSyncedError) Unwrap() error { return l.status.Reflector.Err }
 
 var (
 	_ Informer[api.Object] = (*informer.Informer[api.Object])(nil)
-	_ Informer[api.Object] = (*informer.Share[api.Object])(nil)
+	_ Informer[api.Object] = (*factory.Share[api.Object])(nil)
 	_ fmt.Stringer         = InformerSource[api.Object, api.Key]{}
 )

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
@@ -220,12 +221,12 @@ func TestReleasedShareEndsItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
 		c.apply(named("a"))
-		f := informer.NewFactory(informer.FactoryOptions{})
+		f := factory.New(factory.Options{})
 		start(t, f.Run)
 		o := informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}}
-		mine, err := informer.Shared(f, c, o)
+		mine, err := factory.Shared(f, c, o)
 		require.NoError(t, err)
-		others, err := informer.Shared(f, c, o)
+		others, err := factory.Shared(f, c, o)
 		require.NoError(t, err)
 
 		r := &recorder{}
@@ -403,7 +404,7 @@ func TestMapIsCalledOncePerState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
 		var calls atomic.Int64
-		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, ResyncPeriod: time.Hour})
+		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, Handling: informer.Handling{ResyncPeriod: time.Hour}})
 		ctl := controller.New("test", &recorder{}, controller.Options{})
 		ctl.Watch(controller.Map(i, func(*thing) []api.Key { calls.Add(1); return nil }))
 		start(t, ctl.Run)
@@ -433,7 +434,7 @@ func TestInitialListAndResyncAreLowPriority(t *testing.T) {
 		ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 			return controller.Result{}, nil
 		}), controller.Options{OnReconcile: seen.add})
-		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, ResyncPeriod: time.Hour})
+		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, Handling: informer.Handling{ResyncPeriod: time.Hour}})
 		began := time.Now()
 		ctl.Watch(controller.For(i))
 		start(t, ctl.Run)

@@ -151,7 +151,7 @@ func (d *debugged) run() {
 	require.NoError(d.t, err)
 
 	sets := program.Partial(p, replicaSets, informer.Options[*owned]{}).Informer()
-	pods := program.Partial(p, podsResource, informer.Options[*owned]{StuckAfter: time.Millisecond}).Informer()
+	pods := program.Partial(p, podsResource, informer.Options[*owned]{Handling: informer.Handling{StuckAfter: time.Millisecond}}).Informer()
 	failed := false
 	program.Controller(p, "neighbours", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 		if !failed {

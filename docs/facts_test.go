@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/webhook"
@@ -43,7 +44,7 @@ func TestRunnablesAreInTheGroupsOfTheTable(t *testing.T) {
 	reconciler := controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) { return controller.Result{}, nil })
 	kinds := map[string]manager.Runnable{
 		"servers": server, "webhook servers": hooks, "recorders of Events": events,
-		"informers": pods, "factories": informer.NewFactory(informer.FactoryOptions{}),
+		"informers": pods, "factories": factory.New(factory.Options{}),
 		"a `NeedLeaderElection` that returns false": onEachReplica{nothing},
 		"controllers": controller.New("walk", reconciler, controller.Options{}),
 		"**every other runnable, such as a `manager.Func`**": nothing,

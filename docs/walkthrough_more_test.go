@@ -100,7 +100,7 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
 	require.NoError(t, err)
 	s.pods = trace.NewInformer(out, apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
-		ResyncPeriod: time.Minute, Tuning: reflector.Tuning{
+		Handling: informer.Handling{ResyncPeriod: time.Minute}, Tuning: reflector.Tuning{
 			MinWatchTimeout: time.Hour,
 			Rand:            func() float64 { return 0 },
 		},

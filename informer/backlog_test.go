@@ -12,7 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/informer/internal/slowcalls"
 )
 
 // thing is an object with only an identity and a version.
@@ -336,7 +336,7 @@ func TestFullBacklogKeepsOneResync(t *testing.T) {
 func TestPendingDoesNotDropDuringTake(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener(HandlerOptions{Coalesce: coalesce}, func(api.Change[*thing]) {}, newWatchdog(-1, nil), zap.NewNop())
+			l := newProcessListener(HandlerOptions{Coalesce: coalesce}, func(api.Change[*thing]) {}, slowcalls.New(-1, nil), zap.NewNop())
 			l.start(t.Context(), nil)
 			l.push(groupOf(added(one(1))))
 			require.Equal(t, 1, l.pending())
@@ -344,31 +344,6 @@ func TestPendingDoesNotDropDuringTake(t *testing.T) {
 			require.Equal(t, 1, l.pending())
 			require.True(t, l.deliver(groupOf(added(one(1)))))
 			require.Zero(t, l.pending())
-		})
-	}
-}
-
-func TestResyncPeriod(t *testing.T) {
-	const check = 10 * time.Second
-	for _, tc := range []struct {
-		desired, check time.Duration
-		running        bool
-		want           time.Duration
-	}{
-		{0, check, false, 0},
-		{0, check, true, 0},
-		{-1, check, false, 0},
-		{500 * time.Millisecond, check, false, time.Second},
-		{500 * time.Millisecond, check, true, check},
-		{5 * time.Second, check, false, 5 * time.Second},
-		{5 * time.Second, check, true, check},
-		{20 * time.Second, check, false, 20 * time.Second},
-		{20 * time.Second, check, true, 20 * time.Second},
-		{20 * time.Second, 0, false, 20 * time.Second},
-		{20 * time.Second, 0, true, 0},
-	} {
-		t.Run(fmt.Sprintf("desired=%v,check=%v,running=%v", tc.desired, tc.check, tc.running), func(t *testing.T) {
-			require.Equal(t, tc.want, resyncPeriod(tc.desired, tc.check, tc.running))
 		})
 	}
 }
@@ -387,32 +362,6 @@ func TestResyncTimerAfterADelay(t *testing.T) {
 		timer.advance(now)
 		require.Equal(t, next, timer.next.Sub(start), "%v late", late)
 		require.False(t, timer.due(now))
-	}
-}
-
-func TestDifferingOptions(t *testing.T) {
-	strip := func(o *thing) (*thing, error) { return o, nil }
-	closure := func(n int) func(*thing) (*thing, error) {
-		return func(o *thing) (*thing, error) { o.version += n; return o, nil }
-	}
-	first := closure(1)
-	for _, tc := range []struct {
-		name string
-		a, b Options[*thing]
-		want string
-	}{
-		{"equal", Options[*thing]{Tuning: reflector.Tuning{PageSize: 5}}, Options[*thing]{Tuning: reflector.Tuning{PageSize: 5}}, ""},
-		{"another number", Options[*thing]{Tuning: reflector.Tuning{PageSize: 5}}, Options[*thing]{}, "PageSize"},
-		{"another bool", Options[*thing]{Tuning: reflector.Tuning{NoWatchDedup: true}}, Options[*thing]{}, "NoWatchDedup"},
-		{"another logger", Options[*thing]{Logger: zap.NewNop()}, Options[*thing]{}, ""},
-		{"a transform and none", Options[*thing]{Transform: strip}, Options[*thing]{}, "Transform"},
-		{"the same transform", Options[*thing]{Transform: strip}, Options[*thing]{Transform: strip}, ""},
-		{"the same closure", Options[*thing]{Transform: first}, Options[*thing]{Transform: first}, ""},
-		{"two closures of one function", Options[*thing]{Transform: first}, Options[*thing]{Transform: closure(2)}, "Transform"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, firstDifference(tc.a, tc.b))
-		})
 	}
 }
 

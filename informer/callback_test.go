@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -46,7 +47,6 @@ func TestCallbacksMayCallBack(t *testing.T) {
 			useEverything(t, i)
 		}
 		i = informer.New(lw, informer.Options[*widget]{
-			OnError: func(error) { use("OnError") },
 			Transform: func(w *widget) (*widget, error) {
 				use("Transform")
 				if w.Size == 13 {
@@ -54,7 +54,10 @@ func TestCallbacksMayCallBack(t *testing.T) {
 				}
 				return w, nil
 			},
-			OnUndecodable: func(*api.UndecodableError) error { use("OnUndecodable"); return nil },
+			Hooks: reflector.Hooks{
+				OnError:       func(error) { use("OnError") },
+				OnUndecodable: func(*api.UndecodableError) error { use("OnUndecodable"); return nil },
+			},
 		})
 		trace := func(callback string) {
 			use(callback)

@@ -53,7 +53,7 @@ func TestCheckFindsADroppedEvent(t *testing.T) {
 					core, logs := observer.New(zapcore.WarnLevel)
 					var ended []error
 					o := informer.Options[*widget]{
-						Check: driftcheck.Every(time.Hour), Hold: hold, Logger: zap.New(core), OnError: func(err error) { ended = append(ended, err) },
+						Check: driftcheck.Every(time.Hour), Hold: hold, Logger: zap.New(core), Hooks: reflector.Hooks{OnError: func(err error) { ended = append(ended, err) }},
 					}
 					i := informer.New(lw, o)
 					var changes []api.Change[*widget]

@@ -15,7 +15,7 @@
 //	<-handler.Synced() // the handler has processed the initial list
 //	pod, exists := pods.Cache().Get(key)
 //
-// See Example, ExampleAddIndex, ExampleFiltered and ExampleFactory.
+// See Example, ExampleAddIndex and ExampleFiltered. Package informer/factory shares informers.
 //
 // # Coalescing
 //
@@ -38,8 +38,8 @@
 //  5. A slow, stuck or panicking handler delays neither the cache nor another handler.
 //  6. The backlog of a coalescing handler is bounded by the number of objects.
 //  7. ResourceVersion is exactly the version of the cache. WaitFor returns when the cache has reached a version.
-//  8. Run returns when all its goroutines have ended, and no handler is called afterwards. A removed handler holds
-//     no object, and a released share holds no handler.
+//  8. Run returns when all its goroutines have ended, and no handler is called afterwards. A removed handler holds no
+//     object.
 //
 // # Concurrency
 //
@@ -47,9 +47,9 @@
 // each handler delivers notifications, one at a time and in order. A single change after a pause takes a shorter way:
 // the reflector's goroutine applies it, if the source calls api.Options.OnWait, and neither Options.Mutations nor a
 // trace with MayBlock needs the other way. Index functions and traces run there too. The goroutine that applies a small
-// batch also calls the handlers with HandlerOptions.NonBlocking. A ticker runs if a handler uses resyncs. Other
-// handlers are called without a lock. They may block, add handlers, wait for a version, and remove handlers, also
-// themselves. A handler that ends its goroutine is removed.
+// batch also calls the handlers with HandlerOptions.NonBlocking. Other handlers are called without a lock. They may
+// block, add handlers, wait for a version, and remove handlers, also themselves. A handler that ends its goroutine is
+// removed.
 //
 // One lock orders batches, joins and resyncs. Index functions and the conditions of WaitUntil are the only user code
 // that runs under it. They must not call the informer. The functions in Options may call it, but it is blocked until
@@ -60,11 +60,11 @@
 //
 // # Differences from client-go
 //
-// Handlers are typed, and a deletion always has an object. A handler can be removed; an informer can be stopped, and is
-// shared by reference count. A panic of a handler is counted and logged, and the handler still becomes synced. A relist
-// calls handlers only for changes; in client-go it also calls handlers that have a resync period, for every object. A
-// changed UID is a Delete and an Add; in client-go it is an Update. ResourceVersion is the version of the cache, not
-// the version that was received last. Notifications are ordered per object and by the first change of each object in a
-// batch; there is no order of all changes across objects. Cached objects share equal parts (docs/decisions/0030), so a
-// change to one, which is always wrong, shows in others.
+// Handlers are typed, and a deletion always has an object. A handler can be removed; an informer can be stopped. Each
+// handler has its own resync period; in client-go a late one never resyncs more often than those before it. A panic of
+// a handler is counted and logged, and the handler still becomes synced. A relist calls handlers only for changes; in
+// client-go it also calls handlers that have a resync period, for every object. A changed UID is a Delete and an Add;
+// in client-go it is an Update. ResourceVersion is the version of the cache, not the version that was received last.
+// Notifications are ordered per object and by the first change of each object in a batch; there is no order of all
+// changes across objects. Cached objects share equal parts, so a change to one, which is always wrong, shows in others.
 package informer

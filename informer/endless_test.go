@@ -75,10 +75,10 @@ func TestAnswersWithoutEnd(t *testing.T) {
 			var failed error
 			i := informer.New(apiclient.NewPartial[*widget](client, widgets, ""), informer.Options[*widget]{
 				Tuning: reflector.Tuning{NoWatchList: what != "of events", MaxListObjects: 20_000},
-				OnError: func(err error) {
+				Hooks: reflector.Hooks{OnError: func(err error) {
 					failed = err
 					cancel()
-				},
+				}},
 			})
 			before := heapInUse()
 			require.NoError(t, i.Run(ctx))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 // An informer runs until its context ends. A channel reports that it is synced.
@@ -76,18 +77,18 @@ func ExampleFiltered() {
 }
 
 // Users of the same collection share one informer. It stops when the last of them releases it.
-func ExampleFactory() {
-	factory := informer.NewFactory(informer.FactoryOptions{})
+func Example_factory() {
+	shared := factory.New(factory.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- factory.Run(ctx) }()
+	go func() { ended <- shared.Run(ctx) }()
 
 	widgets := newSource()
-	first, err := informer.Shared(factory, widgets, informer.Options[*widget]{})
+	first, err := factory.Shared(shared, widgets, informer.Options[*widget]{})
 	if err != nil {
 		panic(err)
 	}
-	second, err := informer.Shared(factory, widgets, informer.Options[*widget]{})
+	second, err := factory.Shared(shared, widgets, informer.Options[*widget]{})
 	if err != nil {
 		panic(err)
 	}

@@ -13,12 +13,13 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
 // runningFactory runs a factory in the background of a bubble. stop ends it and returns its error.
-func runningFactory(t *testing.T, f *informer.Factory) (stop func() error) {
+func runningFactory(t *testing.T, f *factory.Factory) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
@@ -29,26 +30,26 @@ func runningFactory(t *testing.T, f *informer.Factory) (stop func() error) {
 	})
 }
 
-func share(t *testing.T, f *informer.Factory, s *source, o informer.Options[*widget]) *informer.Share[*widget] {
+func share(t *testing.T, f *factory.Factory, s *source, o informer.Options[*widget]) *factory.Share[*widget] {
 	t.Helper()
-	shared, err := informer.Shared(f, s, o)
+	shared, err := factory.Shared(f, s, o)
 	require.NoError(t, err)
 	return shared
 }
 
 func TestFactorySharesOneInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		first := share(t, f, s, informer.Options[*widget]{})
 		defer runningFactory(t, f)()
 		second := share(t, f, s, informer.Options[*widget]{})
 		require.Same(t, first.Informer, second.Informer)
 		<-second.Synced()
-		for _, other := range []*informer.Share[*widget]{
+		for _, other := range []*factory.Share[*widget]{
 			share(t, f, newSource(), informer.Options[*widget]{}),
 			share(t, f, s, informer.Options[*widget]{Selector: api.Selector{Labels: "a=b"}}),
 			share(t, f, s, informer.Options[*widget]{Selector: api.Selector{Fields: "a=b"}}),
-			share(t, f, s, informer.Options[*widget]{KeepManagedFields: true}),
+			share(t, f, s, informer.Options[*widget]{Memory: reflector.Memory{KeepManagedFields: true}}),
 		} {
 			require.NotSame(t, first.Informer, other.Informer)
 			<-other.Synced()
@@ -58,7 +59,7 @@ func TestFactorySharesOneInformer(t *testing.T) {
 
 func TestFactoryStopsUnusedInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		stop := runningFactory(t, f)
 		first, second := share(t, f, s, informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
 		var kept, gone recorder
@@ -87,7 +88,7 @@ func TestFactoryStopsUnusedInformers(t *testing.T) {
 		require.ErrorIs(t, err, informer.ErrStopped)
 		third.Release()
 		<-third.Done()
-		_, err = informer.Shared(f, s, informer.Options[*widget]{})
+		_, err = factory.Shared(f, s, informer.Options[*widget]{})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.ErrorIs(t, f.Run(t.Context()), informer.ErrRunning)
 	})
@@ -95,7 +96,7 @@ func TestFactoryStopsUnusedInformers(t *testing.T) {
 
 func TestHandlerMayReleaseItsOwnShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		s.set("a", 1)
 		defer runningFactory(t, f)()
 		only := share(t, f, s, informer.Options[*widget]{})
@@ -109,7 +110,7 @@ func TestHandlerMayReleaseItsOwnShare(t *testing.T) {
 
 func TestReleaseBeforeAndAfterTheFactoryRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		early := share(t, f, s, informer.Options[*widget]{})
 		subscribe(t, early, func(api.Change[*widget]) { t.Error("called") }, informer.HandlerOptions{})
 		early.Release()
@@ -127,7 +128,7 @@ func TestReleaseBeforeAndAfterTheFactoryRan(t *testing.T) {
 // requested meanwhile would have an informer that never runs.
 func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		s.set("a", 1)
 		stop := runningFactory(t, f)
 		shared := share(t, f, s, informer.Options[*widget]{})
@@ -140,7 +141,7 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- stop() }()
 		synctest.Wait()
-		_, err := informer.Shared(f, newSource(), informer.Options[*widget]{})
+		_, err := factory.Shared(f, newSource(), informer.Options[*widget]{})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		shared.Release()
 		require.False(t, runstate.IsClosed(shared.Done()))
@@ -154,7 +155,7 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 // This handler keeps the factory from ending. Done must be closed anyway.
 func TestReleaseDoesNotWaitForOtherInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		s.set("a", 1)
 		stop := runningFactory(t, f)
 		first, second := share(t, f, newSource(), informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
@@ -182,7 +183,7 @@ func TestReleaseDoesNotWaitForOtherInformers(t *testing.T) {
 // TestReleaseWaitsForTheCallInFlight releases a share that is not the last one.
 func TestReleaseWaitsForTheCallInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		s.set("a", 1)
 		defer runningFactory(t, f)()
 		share(t, f, s, informer.Options[*widget]{})
@@ -205,7 +206,7 @@ func TestReleaseWaitsForTheCallInFlight(t *testing.T) {
 func TestFailedInformerIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs, seen := observer.New(zap.ErrorLevel)
-		f, s := informer.NewFactory(informer.FactoryOptions{Logger: zap.New(logs)}), newSource()
+		f, s := factory.New(factory.Options{Logger: zap.New(logs)}), newSource()
 		s.set("a", 1)
 		stop := runningFactory(t, f)
 		o := informer.Options[*widget]{
@@ -215,7 +216,7 @@ func TestFailedInformerIsNotShared(t *testing.T) {
 				}
 				return w, nil
 			},
-			OnUndecodable: reflector.Fail,
+			Hooks: reflector.Hooks{OnUndecodable: reflector.Fail},
 		}
 		failing := share(t, f, s, o)
 		inFlight, release := make(chan struct{}), make(chan struct{})
@@ -243,7 +244,7 @@ func TestFailedInformerIsNotShared(t *testing.T) {
 // TestSharesAreCountedBeforeTheFactoryRuns releases one of two shares before Run. The informer must run.
 func TestSharesAreCountedBeforeTheFactoryRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, s := factory.New(factory.Options{}), newSource()
 		first, second := share(t, f, s, informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
 		first.Release()
 		<-first.Done()
@@ -261,9 +262,9 @@ type identified struct {
 func (i *identified) Identity() any { return i.name }
 
 func TestSourcesAreComparedByIdentity(t *testing.T) {
-	f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+	f, s := factory.New(factory.Options{}), newSource()
 	informerOf := func(name string) *informer.Informer[*widget] {
-		shared, err := informer.Shared(f, &identified{s, name}, informer.Options[*widget]{})
+		shared, err := factory.Shared(f, &identified{s, name}, informer.Options[*widget]{})
 		require.NoError(t, err)
 		return shared.Informer
 	}
@@ -277,7 +278,7 @@ func TestInformerKeepsItsOwnLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, ofFactory := observer.New(zap.ErrorLevel)
 		own, ofInformer := observer.New(zap.ErrorLevel)
-		f := informer.NewFactory(informer.FactoryOptions{Logger: zap.New(core)})
+		f := factory.New(factory.Options{Logger: zap.New(core)})
 		for _, o := range []informer.Options[*widget]{{}, {Logger: zap.New(own)}} {
 			s := newSource()
 			s.set("a", 1)
@@ -291,11 +292,11 @@ func TestInformerKeepsItsOwnLogger(t *testing.T) {
 }
 
 func TestSourceMustBeComparable(t *testing.T) {
-	f := informer.NewFactory(informer.FactoryOptions{})
+	f := factory.New(factory.Options{})
 	require.PanicsWithValue(t,
-		"informer: Shared compares sources, and a source of type informer_test.incomparable cannot be compared; make it an api.Identified",
+		"factory: Shared compares sources, and a source of type informer_test.incomparable cannot be compared; make it an api.Identified",
 		func() {
-			_, _ = informer.Shared(f, incomparable{source: newSource()}, informer.Options[*widget]{})
+			_, _ = factory.Shared(f, incomparable{source: newSource()}, informer.Options[*widget]{})
 		})
 }
 
@@ -305,18 +306,18 @@ type incomparable struct {
 }
 
 func TestConflictingOptionsAreATypedError(t *testing.T) {
-	f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+	f, s := factory.New(factory.Options{}), newSource()
 	share(t, f, s, informer.Options[*widget]{Transform: func(w *widget) (*widget, error) { return w, nil }})
-	_, err := informer.Shared(f, s, informer.Options[*widget]{})
-	var conflict *informer.ConflictError
+	_, err := factory.Shared(f, s, informer.Options[*widget]{})
+	var conflict *factory.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "Transform", conflict.Option)
-	require.EqualError(t, err, "informer: widgets.leat.test is already shared with a different Transform")
+	require.EqualError(t, err, "factory: widgets.leat.test is already shared with a different Transform")
 
 	other := newSource()
 	o := informer.Options[*widget]{Gate: openGate(func() {})} // a function cannot be compared
 	share(t, f, other, o)
-	_, err = informer.Shared(f, other, o)
+	_, err = factory.Shared(f, other, o)
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "Gate", conflict.Option)
 }
@@ -328,12 +329,12 @@ func (g openGate) Enter(context.Context) (leave func()) { return g }
 
 func TestFailedInformerAffectsNoOtherAndIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, bad, good := informer.NewFactory(informer.FactoryOptions{}), newSource(), newSource()
+		f, bad, good := factory.New(factory.Options{}), newSource(), newSource()
 		bad.set("a", 1)
 		stop := runningFactory(t, f)
 		failing := share(t, f, bad, informer.Options[*widget]{
-			Transform:     func(*widget) (*widget, error) { return nil, errors.New("no such thing") },
-			OnUndecodable: reflector.Fail,
+			Transform: func(*widget) (*widget, error) { return nil, errors.New("no such thing") },
+			Hooks:     reflector.Hooks{OnUndecodable: reflector.Fail},
 		})
 		healthy := share(t, f, good, informer.Options[*widget]{})
 		<-failing.Stopped()

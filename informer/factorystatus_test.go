@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
@@ -43,9 +44,9 @@ func (g *gated) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api
 	}
 }
 
-func mustShare(t *testing.T, f *informer.Factory, g *gated, o informer.Options[*widget]) *informer.Share[*widget] {
+func mustShare(t *testing.T, f *factory.Factory, g *gated, o informer.Options[*widget]) *factory.Share[*widget] {
 	t.Helper()
-	s, err := informer.Shared(f, g, o)
+	s, err := factory.Shared(f, g, o)
 	require.NoError(t, err)
 	return s
 }
@@ -54,7 +55,7 @@ func mustShare(t *testing.T, f *informer.Factory, g *gated, o informer.Options[*
 // that joins later.
 func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := informer.NewFactory(informer.FactoryOptions{})
+		f := factory.New(factory.Options{})
 		first, second, third := newGated("first"), newGated("second"), newGated("third")
 		mustShare(t, f, first, informer.Options[*widget]{})
 		defer runningFactory(t, f)()
@@ -78,7 +79,7 @@ func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
 func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 	t.Run("released", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			f := informer.NewFactory(informer.FactoryOptions{})
+			f := factory.New(factory.Options{})
 			s := mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
 			defer runningFactory(t, f)()
 			require.False(t, runstate.IsClosed(f.Synced()))
@@ -89,11 +90,11 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 	})
 	t.Run("failed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			f, broken := informer.NewFactory(informer.FactoryOptions{}), newGated("broken")
+			f, broken := factory.New(factory.Options{}), newGated("broken")
 			broken.set("a", 1)
 			mustShare(t, f, broken, informer.Options[*widget]{
-				Transform:     func(*widget) (*widget, error) { return nil, errors.New("no") },
-				OnUndecodable: reflector.Fail,
+				Transform: func(*widget) (*widget, error) { return nil, errors.New("no") },
+				Hooks:     reflector.Hooks{OnUndecodable: reflector.Fail},
 			})
 			stop := runningFactory(t, f)
 			close(broken.gate)
@@ -103,7 +104,7 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 	})
 	t.Run("the factory itself", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			f := informer.NewFactory(informer.FactoryOptions{})
+			f := factory.New(factory.Options{})
 			mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
 			require.NoError(t, runningFactory(t, f)())
 			require.False(t, runstate.IsClosed(f.Synced()))
@@ -117,7 +118,7 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 func TestObserveInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
-		f, source := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		f, source := factory.New(factory.Options{}), newSource()
 		source.set("a", 1)
 		join := func(selector string) {
 			s := share(t, f, source, informer.Options[*widget]{Selector: api.Selector{Fields: selector}})

@@ -16,7 +16,7 @@ func (p *pipeline[T]) process(batch deltafifo.Batch[T]) {
 	stored := p.traceTime()
 	p.deliverReady()
 	if p.mutations != nil {
-		p.mutations.checkIfDue()
+		p.mutations.report(false)
 	}
 	p.tell(batch, popped, stored)
 }
@@ -147,8 +147,8 @@ func (p *pipeline[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch de
 	if completes := batch.InitialList && !c.replays; len(c.later) > 0 || completes {
 		p.broadcast(&group[T]{changes: c.later, at: c.at, completes: completes})
 	}
-	if batch.Resync && !c.replays { // a replay notifies of every object
-		p.notifyResync(snapshot, c.notified)
+	if batch.Resync {
+		p.notifyResync(c, snapshot)
 	}
 }
 
@@ -180,15 +180,20 @@ func (p *pipeline[T]) deliverReady() {
 	p.handlers.ready = p.handlers.ready[:0]
 }
 
-// notifyResync appends a resync to the backlogs of the handlers that are due. It skips the keys that are in notified.
-func (p *pipeline[T]) notifyResync(snapshot *cache.Snapshot[T], notified map[api.Key]struct{}) {
+// notifyResync appends a resync to the backlogs of the handlers that are due. It skips the keys that c notifies of: all
+// of them if c replays the cache.
+func (p *pipeline[T]) notifyResync(c changes[T], snapshot *cache.Snapshot[T]) {
 	now := time.Now()
-	g := &group[T]{replay: snapshot, resync: true, skip: notified, at: now}
+	g := &group[T]{replay: snapshot, resync: true, skip: c.notified, at: now}
 	for _, l := range p.handlers.all {
-		if l.resync.due(now) {
-			l.resync.advance(now)
+		if !l.resync.due(now) {
+			continue
+		}
+		l.resync.advance(now)
+		if !c.replays {
 			l.push(g)
 			l.wakeUp()
 		}
 	}
+	p.scheduleResync(now)
 }

@@ -57,35 +57,27 @@ func (f HandlerFuncs[T]) OnDelete(obj DeletedObject[T]) {
 // called again for the old state in an update. It corresponds to cache.FilteringResourceEventHandler of client-go; keep
 // never gets a tombstone.
 func Filtered[T any](keep func(T) bool, h ResourceEventHandler[T]) ResourceEventHandler[T] {
-	return filtered[T]{keep: keep, next: h}
-}
-
-type filtered[T any] struct {
-	keep func(T) bool
-	next ResourceEventHandler[T]
-}
-
-func (f filtered[T]) OnAdd(obj T, isInInitialList bool) {
-	if f.keep(obj) {
-		f.next.OnAdd(obj, isInInitialList)
-	}
-}
-
-func (f filtered[T]) OnUpdate(oldObj, newObj T) {
-	before, after := f.keep(oldObj), f.keep(newObj)
-	switch {
-	case before && after:
-		f.next.OnUpdate(oldObj, newObj)
-	case after:
-		f.next.OnAdd(newObj, false)
-	case before:
-		f.next.OnDelete(DeletedObject[T]{Object: oldObj})
-	}
-}
-
-func (f filtered[T]) OnDelete(obj DeletedObject[T]) {
-	if f.keep(obj.Object) {
-		f.next.OnDelete(obj)
+	return HandlerFuncs[T]{
+		AddFunc: func(obj T, isInInitialList bool) {
+			if keep(obj) {
+				h.OnAdd(obj, isInInitialList)
+			}
+		},
+		UpdateFunc: func(oldObj, newObj T) {
+			switch before, after := keep(oldObj), keep(newObj); {
+			case before && after:
+				h.OnUpdate(oldObj, newObj)
+			case after:
+				h.OnAdd(newObj, false)
+			case before:
+				h.OnDelete(DeletedObject[T]{Object: oldObj})
+			}
+		},
+		DeleteFunc: func(obj DeletedObject[T]) {
+			if keep(obj.Object) {
+				h.OnDelete(obj)
+			}
+		},
 	}
 }
 

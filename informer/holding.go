@@ -58,10 +58,10 @@ type shown[T api.Object] interface {
 // its cache.
 func (f Form[T, H]) options(o Options[T]) Options[H] {
 	held := Options[H]{
-		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: true, // readers own what they get
-		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest, Gate: o.Gate,
-		ResyncPeriod: o.ResyncPeriod, Check: o.Check, StuckAfter: o.StuckAfter, CrashOnPanic: o.CrashOnPanic, Logger: o.Logger, Tuning: o.Tuning,
+		Selector: o.Selector, Gate: o.Gate, Check: o.Check, Logger: o.Logger,
+		Handling: o.Handling, Memory: o.Memory, Hooks: o.Hooks, Tuning: o.Tuning,
 	}
+	held.NoSharedParts = true // readers own what they get
 	if o.Transform != nil {
 		held.Transform = func(h H) (H, error) {
 			object, err := o.Transform(f.Unpack(h))

@@ -24,60 +24,42 @@ var (
 type Options[T api.Object] struct {
 	// Selector restricts which objects are listed, watched and cached.
 	Selector api.Selector
-	// KeepManagedFields caches metadata.managedFields. The default drops them.
-	KeepManagedFields bool
-	// NoSharedParts decodes each object whole. By default, objects share equal parts: an update that changes only the
-	// status takes the spec of the previous state, and replicas have one slice of containers. They take less memory and
-	// time. A change to a cached object, which is always wrong, then shows in other objects too; Mutations finds it in
-	// tests. With Transform, which may change objects, an informer shares nothing.
-	NoSharedParts bool
-
 	// Transform changes an object before it is cached, for example to drop fields without readers. It may change the
 	// object in place. It is called once for each state of an object, on the reflector's goroutine. If it returns an
 	// error or panics, the cache keeps the last good state of the object; see Undecodable. A call that blocks also
 	// delays earlier events that arrived in the same read of the connection.
 	Transform func(T) (T, error)
-	// OnUndecodable is called for each object that cannot be decoded into T, for which Transform fails, or that cannot
-	// belong to the collection (reflector.ErrMalformed). If it returns an error, Run ends with that error;
-	// reflector.Fail always does. By default such objects are counted and logged. A call that blocks delays the same
-	// events as one of Transform.
-	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with every error that ended a list, a watch or a probe. The informer receives nothing until it
-	// returns. For a probe it runs beside the watch, on another goroutine.
-	OnError func(error)
-	// OnRequest is called with every list, watch and probe that has ended by itself, for metrics, on the goroutines of
-	// OnError. It must not block.
-	OnRequest func(reflector.Request)
+	// Hold decides how the informer holds the objects in memory. Package packed has implementations that keep bytes.
+	// Nil keeps the decoded objects.
+	Hold Holding[T]
 
 	// Gate bounds the number of lists of several informers. It may be nil. See packages stagger and scopes.
 	Gate reflector.Gate
-
-	// ResyncPeriod is the time between two resyncs of each handler without a period of its own. 0 means no resyncs. A
-	// period below a second is raised to a second.
-	ResyncPeriod time.Duration
-
 	// Check compares the cache with the server from time to time, to find a change that the server did not send; see
 	// package driftcheck. Nil means no checks.
 	Check Check
+	// Mutations finds cached objects that user code has changed; see DetectMutations. Nil means no detector. It has no
+	// effect together with Hold.
+	Mutations Mutations
+	// Logger receives the log entries. A nil Logger means no log.
+	Logger *zap.Logger
 
+	Handling
+	reflector.Memory
+	reflector.Hooks
+	reflector.Tuning
+}
+
+// Handling decides how handlers are called. The zero value is a good default.
+type Handling struct {
+	// ResyncPeriod is the time between two resyncs of each handler without a period of its own. 0 means no resyncs. A
+	// period below a second is raised to a second.
+	ResyncPeriod time.Duration
 	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. The call
 	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
 	StuckAfter time.Duration
 	// CrashOnPanic lets a panic of a handler end the process. Otherwise it is counted and logged.
 	CrashOnPanic bool
-
-	// Mutations finds cached objects that user code has changed; see DetectMutations. Nil means no detector. It has no
-	// effect together with Hold.
-	Mutations Mutations
-
-	// Logger receives the log entries. A nil Logger means no log.
-	Logger *zap.Logger
-
-	// Hold decides how the informer holds the objects in memory. Package packed has implementations that keep bytes.
-	// Nil keeps the decoded objects.
-	Hold Holding[T]
-
-	reflector.Tuning
 }
 
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
@@ -173,8 +155,7 @@ func AddIndex[T api.Object, V comparable](i *Informer[T], f cache.IndexFunc[T, V
 
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
-		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: o.NoSharedParts,
-		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
-		Gate: o.Gate, Logger: o.Logger, Tuning: o.Tuning,
+		Selector: o.Selector, Transform: o.Transform, Gate: o.Gate, Logger: o.Logger,
+		Memory: o.Memory, Hooks: o.Hooks, Tuning: o.Tuning,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer/internal/slowcalls"
 	"github.com/leatproject/leat/internal/hooks"
 )
 
@@ -45,21 +46,21 @@ type processListener[T api.Object] struct {
 
 	delivery sync.Mutex // held while the handler may be called, and when the listener has ended
 	// The fields below belong to the goroutine that holds delivery.
-	sampler callSampler
-	current currentCall
+	sampler slowcalls.Sampler
+	current slowcalls.Call
 }
 
 func newProcessListener[T api.Object](
-	o HandlerOptions, handle func(api.Change[T]), dog *watchdog, log *zap.Logger,
+	o HandlerOptions, handle func(api.Change[T]), dog *slowcalls.Watchdog, log *zap.Logger,
 ) *processListener[T] {
 	l := &processListener[T]{
 		name: o.Name, handle: handle, nonBlocking: o.NonBlocking, traces: new(hooks.Set[Trace]),
 		coalesce: o.Coalesce, newBacklog: func() backlog[T] { return newBacklog[T](o.Coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
-		backlog: newBacklog[T](o.Coalesce), current: currentCall{watchdog: dog},
+		backlog: newBacklog[T](o.Coalesce), current: slowcalls.Call{Watchdog: dog},
 	}
 	l.useLogger(log)
-	l.current.report = l.reportLong
+	l.current.Report = l.reportLong
 	return l
 }
 
@@ -140,7 +141,7 @@ func (l *processListener[T]) run(ctx context.Context) {
 // handler ends the goroutine.
 func (l *processListener[T]) deliverAll() {
 	defer l.delivery.Unlock()
-	defer l.current.end()
+	defer l.current.End()
 	groups := l.take(l)
 	for i, g := range groups {
 		if !l.deliver(g) {
@@ -156,14 +157,14 @@ func (l *processListener[T]) deliver(g *group[T]) bool {
 		if l.ended() {
 			return false
 		}
-		l.current.next()
+		l.current.Next()
 		pending := l.delivering.Add(-1)
 		if len(l.traces.All()) == 0 {
 			l.call(n)
 		} else {
 			l.tracedCall(n)
 		}
-		if pending >= slowHandlerPending && l.sampler.count() {
+		if pending >= slowcalls.Pending && l.sampler.Count() {
 			l.measure(pending)
 		}
 	}
@@ -191,7 +192,7 @@ func (l *processListener[T]) call(n api.Change[T]) {
 
 // measure logs a warning if the handler is slow. It is called only while the handler is far behind.
 func (l *processListener[T]) measure(pending int64) {
-	if took, warn := l.sampler.measure(time.Now()); warn {
+	if took, warn := l.sampler.Measure(time.Now()); warn {
 		l.log.Warn("handler is slow", zap.Duration("took", took), zap.Int64("count", pending))
 	}
 }
@@ -211,9 +212,9 @@ func (p *pipeline[T]) takeBacklog(l *processListener[T]) []*group[T] {
 		n += g.len()
 	}
 	l.delivering.Store(int64(n))
-	l.sampler.begin(at)
+	l.sampler.Begin(at)
 	if n > 0 {
-		l.current.begin(at)
+		l.current.Begin(at)
 	}
 	return groups
 }

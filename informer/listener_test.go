@@ -8,12 +8,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer/internal/slowcalls"
 )
 
 // counter returns a listener whose handler only counts, and a group with that number of notifications.
 func counter(notifications int) (*processListener[*thing], *group[*thing]) {
 	counted := 0
-	l := newProcessListener(HandlerOptions{}, func(api.Change[*thing]) { counted++ }, newWatchdog(0, nil), zap.NewNop())
+	l := newProcessListener(HandlerOptions{}, func(api.Change[*thing]) { counted++ }, slowcalls.New(0, nil), zap.NewNop())
 	l.start(context.Background(), nil)
 	g := &group[*thing]{}
 	for range notifications {
@@ -35,7 +36,7 @@ func (unknown) Collection() api.Collection { return api.Collection{Resource: api
 // TestCrashOnPanic calls the function that a listener's goroutine calls, because a panic there would end the process.
 func TestCrashOnPanic(t *testing.T) {
 	for _, crash := range []bool{false, true} {
-		i := New(unknown{}, Options[*thing]{CrashOnPanic: crash})
+		i := New(unknown{}, Options[*thing]{Handling: Handling{CrashOnPanic: crash}})
 		_, err := i.Subscribe(func(api.Change[*thing]) { panic("a bug") }, HandlerOptions{})
 		require.NoError(t, err)
 		call := func() { pipelineOf(i).handlers.all[0].call(added(&thing{name: "a"})) }

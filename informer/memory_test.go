@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer/internal/slowcalls"
 )
 
 // requireCollected fails if an object is still reachable.
@@ -28,7 +29,7 @@ func requireCollected(t *testing.T, p weak.Pointer[thing], reason string) {
 func TestRemovedHandlerHoldsNoObject(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener(HandlerOptions{Coalesce: coalesce}, func(api.Change[*thing]) {}, newWatchdog(-1, nil), zap.NewNop())
+			l := newProcessListener(HandlerOptions{Coalesce: coalesce}, func(api.Change[*thing]) {}, slowcalls.New(-1, nil), zap.NewNop())
 			object := &thing{name: "a"}
 			p := weak.Make(object)
 			l.push(groupOf(added(object)))
@@ -49,7 +50,7 @@ func TestDeliveredGroupsAreReleased(t *testing.T) {
 			close(stuck)
 			<-release
 		}
-	}, newWatchdog(-1, nil), zap.NewNop())
+	}, slowcalls.New(-1, nil), zap.NewNop())
 	delivered := &thing{name: "first"}
 	p := weak.Make(delivered)
 	l.push(groupOf(added(delivered)))
@@ -74,36 +75,6 @@ func TestSlotKeepsOneNotification(t *testing.T) {
 	require.Equal(t, 1, b.len())
 	requireCollected(t, p, "through the notification of the other object")
 	runtime.KeepAlive(b)
-}
-
-// TestShareDropsRemovedHandlers adds and removes many handlers, as a server does for its clients.
-func TestShareDropsRemovedHandlers(t *testing.T) {
-	f := NewFactory(FactoryOptions{})
-	share, err := Shared(f, &unlisted{}, Options[*thing]{})
-	require.NoError(t, err)
-	for range 1000 {
-		r, err := share.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{})
-		require.NoError(t, err)
-		r.Remove()
-	}
-	require.LessOrEqual(t, len(share.registrations), 1)
-	share.Release()
-	<-share.Done()
-}
-
-// TestReleasedShareHoldsNoHandler keeps a released share, as a user may who has only stopped to use it.
-func TestReleasedShareHoldsNoHandler(t *testing.T) {
-	f := NewFactory(FactoryOptions{})
-	share, err := Shared(f, &unlisted{}, Options[*thing]{})
-	require.NoError(t, err)
-	state := &thing{name: "a"}
-	p := weak.Make(state)
-	_, err = share.Subscribe(func(n api.Change[*thing]) { state.version++ }, HandlerOptions{})
-	require.NoError(t, err)
-	share.Release()
-	<-share.Done()
-	requireCollected(t, p, "through the handler")
-	runtime.KeepAlive(share)
 }
 
 // unlisted is a ListerWatcher without methods: its tests send no request.

@@ -19,41 +19,26 @@ func DetectMutations(report func(cache.Mutation)) Mutations { return &reporter{r
 
 type reporter struct{ report func(cache.Mutation) }
 
-func (r *reporter) newDetector() mutationDetector { return &detector{report: r.report} }
+func (r *reporter) newDetector() mutationDetector { return &detector{tell: r.report} }
 
 // mutationDetector is the detector of one informer, which calls it on one goroutine.
 type mutationDetector interface {
-	observe(api.Object)
-	checkIfDue()
-	check()
+	Observe(api.Object)
+	report(end bool)
 }
-
-// checkMutationsAt is the smallest number of observed objects between two checks of all objects.
-const checkMutationsAt = 1024
 
 type detector struct {
 	cache.MutationDetector[api.Object]
-	report   func(cache.Mutation)
-	observed int // objects since the last check
+	tell func(cache.Mutation)
 }
 
-func (d *detector) observe(object api.Object) {
-	d.Observe(object)
-	d.observed++
-}
-
-// checkIfDue checks all objects when as many objects as the detector holds were observed since the last check. The cost
-// for each observed object is therefore constant.
-func (d *detector) checkIfDue() {
-	if d.observed >= max(checkMutationsAt, d.Len()) {
-		d.check()
+// report checks all objects at the end, and before it when a check is due.
+func (d *detector) report(end bool) {
+	if !end && !d.IsDue() {
+		return
 	}
-}
-
-func (d *detector) check() {
-	d.observed = 0
 	for _, mutation := range d.Check() {
-		d.report(mutation)
+		d.tell(mutation)
 	}
 }
 
@@ -65,7 +50,7 @@ func (p *pipeline[T]) observeMutations(batch deltafifo.Batch[T]) {
 	}
 	for _, object := range batch.Objects {
 		for _, change := range object.Changes {
-			p.mutations.observe(change.Object)
+			p.mutations.Observe(change.Object)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer/internal/slowcalls"
 	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 )
@@ -25,7 +26,7 @@ type pipeline[T api.Object] struct {
 	indexer   *cache.Indexer[T]
 	mutations mutationDetector // nil without Options.Mutations
 	traces    hooks.Set[Trace]
-	watchdog  *watchdog
+	watchdog  *slowcalls.Watchdog
 	events    events
 	active    sync.WaitGroup // the goroutines of run, and of handlers that joined later
 
@@ -44,10 +45,10 @@ type events struct {
 
 // handlers are the listeners of a pipeline.
 type handlers[T api.Object] struct {
-	start       func(*processListener[T]) // starts the goroutine of a listener; nil unless run is active
-	all         []*processListener[T]
-	ready       []*processListener[T] // those that process calls itself; only process and its callees use it
-	resyncCheck time.Duration         // the period of the resync ticker; fixed when run begins; 0 means no ticker
+	start  func(*processListener[T]) // starts the goroutine of a listener; nil unless run is active
+	all    []*processListener[T]
+	ready  []*processListener[T] // those that process calls itself; only process and its callees use it
+	resync *time.Timer           // of the next resync; nil if no handler has asked for resyncs
 }
 
 func newPipeline[T api.Object](o Options[T], feed func(*pipeline[T]) Feed) *pipeline[T] {
@@ -55,7 +56,7 @@ func newPipeline[T api.Object](o Options[T], feed func(*pipeline[T]) Feed) *pipe
 		o: o, fifo: deltafifo.New[T](), indexer: cache.New[T](),
 		events: events{synced: make(chan struct{}), stopped: make(chan struct{})},
 	}
-	p.watchdog = newWatchdog(o.StuckAfter, p.calls)
+	p.watchdog = slowcalls.New(o.StuckAfter, p.calls)
 	if o.Mutations != nil {
 		p.mutations = o.Mutations.newDetector()
 	}
@@ -94,17 +95,14 @@ func (p *pipeline[T]) run(ctx context.Context) error {
 		fatal = p.feed.Run(ctx)
 		cancel()
 	})
-	if p.handlers.resyncCheck > 0 {
-		p.active.Go(func() { p.resyncLoop(ctx, p.handlers.resyncCheck) })
-	}
 	for p.fifo.Pop(ctx, p.process) == nil {
 	}
 	p.fifo.Close()
 	p.end()
 	p.active.Wait()
-	p.watchdog.stop()
+	p.watchdog.Stop()
 	if p.mutations != nil {
-		p.mutations.check()
+		p.mutations.report(true)
 	}
 	if fatal != nil {
 		return fmt.Errorf("informer: %w", fatal)
@@ -121,18 +119,16 @@ func (p *pipeline[T]) begin(ctx context.Context) error {
 	}
 	p.life = runstate.Running
 	p.handlers.start = func(l *processListener[T]) {
-		l.resync.start(time.Now())
+		now := time.Now()
+		l.resync.start(now)
+		p.scheduleResync(now)
 		l.start(ctx, p.takeBacklog)
 		p.active.Go(func() {
 			defer p.removeEnded(ctx, l)
 			l.run(ctx)
 		})
 	}
-	p.handlers.resyncCheck = resyncPeriod(p.o.ResyncPeriod, 0, false)
 	for _, l := range p.handlers.all {
-		if period := l.resync.period; period > 0 && (p.handlers.resyncCheck == 0 || period < p.handlers.resyncCheck) {
-			p.handlers.resyncCheck = period
-		}
 		p.handlers.start(l)
 	}
 	return nil
@@ -143,5 +139,8 @@ func (p *pipeline[T]) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.life, p.handlers.start = runstate.Ending, nil
+	if p.handlers.resync != nil {
+		p.handlers.resync.Stop()
+	}
 	close(p.events.stopped)
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer/internal/slowcalls"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
@@ -20,9 +21,8 @@ type HandlerOptions struct {
 	// function.
 	Name string
 	// ResyncPeriod is the time between two resyncs of this handler. 0 means the period of the informer, and a negative
-	// value means no resyncs. A period below a second is raised to a second. A handler that joins a running informer
-	// gets resyncs at most as often as the shortest period among those of the informer and of the handlers that were
-	// registered before Run. Without such a period, it gets no resyncs.
+	// value means no resyncs. A period below a second is raised to a second. It counts from the start of Run, or from
+	// the registration if that is later.
 	ResyncPeriod time.Duration
 	// Coalesce merges the pending changes of each object while the handler is behind. The backlog is then bounded by
 	// the number of objects. The handler may miss intermediate states, and objects that were created and deleted
@@ -74,15 +74,13 @@ type registration[T api.Object] struct {
 	listener *processListener[T]
 }
 
-var _ Registration = registration[api.Object]{}
-
 func (r registration[T]) Name() string            { return r.listener.name }
 func (r registration[T]) Synced() <-chan struct{} { return r.listener.synced }
 func (r registration[T]) Done() <-chan struct{}   { return r.listener.done }
 func (r registration[T]) Remove()                 { r.pipeline.removeListener(r.listener) }
 func (r registration[T]) Pending() int            { return r.listener.pending() }
 func (r registration[T]) Panics() int64           { return r.listener.panics.Load() }
-func (r registration[T]) StuckSince() time.Time   { return r.listener.current.stuckSince() }
+func (r registration[T]) StuckSince() time.Time   { return r.listener.current.StuckSince() }
 
 // AddEventHandler registers a handler, before Run or while it runs. A handler that joins late first gets an Add for
 // every cached object, as its initial list, and then each later change exactly once. AddEventHandler may be called from
@@ -134,7 +132,7 @@ func (p *pipeline[T]) addListener(l *processListener[T], desiredResync time.Dura
 		return ErrStopped
 	}
 	l.useLogger(p.log)
-	l.resync.period = resyncPeriod(desiredResync, p.handlers.resyncCheck, p.life == runstate.Running)
+	l.resync = newResyncTimer(desiredResync)
 	p.handlers.all = append(p.handlers.all, l)
 	if !p.heardAt.IsZero() {
 		l.push(&group[T]{replay: p.indexer.Snapshot(), at: time.Now(), completes: runstate.IsClosed(p.events.synced)})
@@ -147,10 +145,10 @@ func (p *pipeline[T]) addListener(l *processListener[T], desiredResync time.Dura
 }
 
 // calls returns the calls of all listeners, for the watchdog.
-func (p *pipeline[T]) calls() []*currentCall {
+func (p *pipeline[T]) calls() []*slowcalls.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	calls := make([]*currentCall, 0, len(p.handlers.all))
+	calls := make([]*slowcalls.Call, 0, len(p.handlers.all))
 	for _, l := range p.handlers.all {
 		calls = append(calls, &l.current)
 	}
@@ -188,5 +186,3 @@ func handlerName(h any) string {
 	}
 	return v.Type().String()
 }
-
-var _ ResourceEventHandler[api.Object] = HandlerFuncs[api.Object]{}

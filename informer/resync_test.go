@@ -122,3 +122,40 @@ func TestInitialListIsNotDeliveredTwice(t *testing.T) {
 		require.Equal(t, []string{"Updated a 1→1 resync"}, r.take())
 	})
 }
+
+// TestEachHandlerHasItsOwnResyncPeriod has handlers that register before Run and while it runs, in an informer without
+// a period.
+func TestEachHandlerHasItsOwnResyncPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		i := informer.New(s, options(t))
+		started := time.Now()
+		at := map[string][]time.Duration{}
+		join := func(name string, period time.Duration) informer.Registration {
+			return subscribe(t, i, func(n api.Change[*widget]) {
+				if n.Resync {
+					at[name] = append(at[name], time.Since(started))
+				}
+			}, informer.HandlerOptions{Name: name, ResyncPeriod: period})
+		}
+		join("early", 10*time.Second)
+		join("never", -1)
+		defer running(t, i)()
+		<-time.After(11 * time.Second)
+		join("none", 0)
+		late := join("late", 3*time.Second)
+		join("short", time.Millisecond)
+		<-time.After(1500 * time.Millisecond)
+		late.Remove()
+		join("long", time.Hour)
+		<-time.After(time.Second)
+		synctest.Wait()
+		const s12, s13 = 12 * time.Second, 13 * time.Second
+		require.Equal(t, map[string][]time.Duration{"early": {10 * time.Second}, "short": {s12, s13}}, at)
+		<-time.After(7 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 20*time.Second, at["early"][1])
+		require.Empty(t, at["late"])
+	})
+}

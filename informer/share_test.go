@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // replicas lists pods in protobuf that differ in their names, and never sends an event.
@@ -59,7 +60,7 @@ func TestAChangeToASharedPartIsFound(t *testing.T) {
 		found []string
 	}{
 		{"shared", informer.Options[*corev1.Pod]{}, []string{"b", "c", "d"}},
-		{"not shared", informer.Options[*corev1.Pod]{NoSharedParts: true}, []string{"d"}},
+		{"not shared", informer.Options[*corev1.Pod]{Memory: reflector.Memory{NoSharedParts: true}}, []string{"d"}},
 		{"not shared with a Transform", informer.Options[*corev1.Pod]{Transform: func(p *corev1.Pod) (*corev1.Pod, error) {
 			p.Spec.Containers[0].Env = nil
 			return p, nil

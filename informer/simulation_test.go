@@ -203,8 +203,8 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 			Rand:            rand.New(rand.NewPCG(seed, 8)).Float64,
 			MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
 		},
-		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
-		Mutations:    DetectMutations(func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) }),
+		Handling:  Handling{ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second},
+		Mutations: DetectMutations(func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) }),
 	}
 	if seed%4 >= 2 {
 		wanted.Mutations = nil // so that the reflector's goroutine processes single changes

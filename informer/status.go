@@ -56,6 +56,31 @@ type HandlerStatus struct {
 	StuckSince time.Time
 }
 
+// Sharded is a ListerWatcher of a shard of a collection; see package scale/shardedsource. It is a capability: [api.As]
+// finds it.
+type Sharded[T any] interface {
+	// Selects reports whether an object belongs to the shard. Package cachedclient calls it, so that a client does not
+	// wait for an object of another shard.
+	Selects(object T) bool
+	// Shard reports whether the server or the client drops the objects of other shards. An informer shows it in its
+	// Status.
+	Shard() ShardStatus
+}
+
+// ShardStatus reports whether the server or the client drops the objects of other shards of a collection. It is zero
+// for a source of a whole collection.
+type ShardStatus struct {
+	// By is "server" if the server sends only the objects of the shard, and "client" if it sends all of them. It is
+	// "undecided" if no answer has shown yet what the server does, because there are no objects.
+	By string
+	// Since is when that was decided. It is zero if By is "undecided".
+	Since time.Time
+	// Reason is why the client drops objects. It is nil otherwise.
+	Reason error
+	// Dropped is the number of objects and events of other shards that the server has sent.
+	Dropped uint64
+}
+
 // Status returns the state of the informer. It may be called on any goroutine, before, during and after Run.
 func (i *Informer[T]) Status() Status {
 	snapshot, synced := i.Snapshot(), runstate.IsClosed(i.Synced())
@@ -101,7 +126,7 @@ func (p *pipeline[T]) state() pipelineState {
 	for _, l := range p.handlers.all {
 		s.handlers = append(s.handlers, HandlerStatus{
 			Name: l.name, Synced: runstate.IsClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
-			StuckSince: l.current.stuckSince(),
+			StuckSince: l.current.StuckSince(),
 		})
 	}
 	return s
@@ -116,9 +141,9 @@ func (s Status) String() string {
 		return b.String()
 	}
 	if s.Synced {
-		fmt.Fprintf(&b, "synced, %s at version %s, %s", objects(s.Objects), s.ResourceVersion, s.Reflector.Phase)
+		fmt.Fprintf(&b, "synced, %s at version %s, %s", number(s.Objects, "1 object", "objects"), s.ResourceVersion, s.Reflector.Phase)
 	} else {
-		fmt.Fprintf(&b, "not synced, %s, %s received", s.Reflector.Phase, objects(s.Reflector.Objects))
+		fmt.Fprintf(&b, "not synced, %s, %s received", s.Reflector.Phase, number(s.Reflector.Objects, "1 object", "objects"))
 		if s.Reflector.Remaining > 0 {
 			fmt.Fprintf(&b, " of %d", int64(s.Reflector.Objects)+s.Reflector.Remaining)
 		}
@@ -145,7 +170,7 @@ func (s Status) String() string {
 		b.WriteString(", objects change without a new version")
 	}
 	if s.Reflector.Err != nil && s.LateScopes == "" {
-		fmt.Fprintf(&b, ", after %s: %v", failures(s.Reflector.Attempt), s.Reflector.Err)
+		fmt.Fprintf(&b, ", after %s: %v", number(s.Reflector.Attempt, "a failure", "failures"), s.Reflector.Err)
 	}
 	if s.Reflector.ProbeErr != nil {
 		fmt.Fprintf(&b, ", unconfirmed since %s: %v", s.Reflector.UnconfirmedSince.Format(time.TimeOnly), s.Reflector.ProbeErr)
@@ -159,8 +184,7 @@ func (s Status) String() string {
 	return b.String()
 }
 
-// mostNamed is the number of scopes that a text names.
-const mostNamed = 3
+const mostNamed = 3 // scopes in a text
 
 // missedIn names the scopes whose checks found something.
 func missedIn(all []ScopeStatus) string {
@@ -180,16 +204,10 @@ func missedIn(all []ScopeStatus) string {
 	return " (scopes: " + strings.Join(names, ", ") + more + ")"
 }
 
-func objects(n int) string {
+// number returns one for 1, and otherwise n and what it counts.
+func number(n int, one, many string) string {
 	if n == 1 {
-		return "1 object"
+		return one
 	}
-	return fmt.Sprintf("%d objects", n)
-}
-
-func failures(n int) string {
-	if n == 1 {
-		return "a failure"
-	}
-	return fmt.Sprintf("%d failures", n)
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -21,7 +21,7 @@ func TestTraceOfBatches(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		src.set("b", 1)
-		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
+		i := informer.New(src, informer.Options[*widget]{Handling: informer.Handling{ResyncPeriod: time.Minute}})
 		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{}) // is due for the resync
 		began := time.Now()
 		var seen []informer.TracedBatch
@@ -94,7 +94,7 @@ func TestTraceOfDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
-		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
+		i := informer.New(src, informer.Options[*widget]{Handling: informer.Handling{ResyncPeriod: time.Minute}})
 		subscribe(t, i, func(api.Change[*widget]) { <-time.After(time.Second) }, informer.HandlerOptions{Name: "slow"})
 		subscribe(t, i, func(api.Change[*widget]) { panic("it breaks") }, informer.HandlerOptions{Name: "breaks"})
 		defer running(t, i)()
@@ -135,7 +135,7 @@ func TestHeardAt(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
 		proceed := make(chan struct{})
-		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Second})
+		i := informer.New(src, informer.Options[*widget]{Handling: informer.Handling{ResyncPeriod: time.Second}})
 		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-proceed }})
 		require.Zero(t, i.Status().HeardAt)
 		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{}) // is due for every resync
@@ -205,8 +205,8 @@ func TestHeardAtBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		proceed := make(chan struct{})
 		i := informer.New(unversioned{newSource()}, informer.Options[*widget]{
-			ResyncPeriod: 10 * time.Second,
-			Tuning:       reflector.Tuning{NoWatchList: true},
+			Handling: informer.Handling{ResyncPeriod: 10 * time.Second},
+			Tuning:   reflector.Tuning{NoWatchList: true},
 		})
 		i.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) { <-proceed }}) // from the first resync on
 		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})

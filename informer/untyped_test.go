@@ -16,7 +16,7 @@ func TestTraceOfChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
 		src.set("a", 1)
-		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
+		i := informer.New(src, informer.Options[*widget]{Handling: informer.Handling{ResyncPeriod: time.Minute}})
 		a := api.Key{Namespace: "default", Name: "a"}
 		var seen []informer.TracedChange
 		stop := i.Trace(informer.Trace{Wanted: func(key api.Key) bool { return key == a }, Change: func(c informer.TracedChange) {

@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
@@ -177,8 +178,8 @@ func TestSyncTimeoutNamesTheCause(t *testing.T) {
 				case "informer":
 					require.NoError(t, m.Add(mapInformer(client)))
 				case "factory":
-					f := informer.NewFactory(informer.FactoryOptions{})
-					_, err := informer.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+					f := factory.New(factory.Options{})
+					_, err := factory.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 					require.NoError(t, err)
 					require.NoError(t, m.Add(f))
 				default:
@@ -250,8 +251,8 @@ func TestWaitsHaveALimit(t *testing.T) {
 func TestDefaultGroups(t *testing.T) {
 	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
 	require.NoError(t, err)
-	factory := informer.NewFactory(informer.FactoryOptions{})
-	share, err := informer.Shared(factory, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+	shared := factory.New(factory.Options{})
+	share, err := factory.Shared(shared, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 	require.NoError(t, err)
 	events, err := events.New(client, events.Options{Controller: "mill"})
 	require.NoError(t, err)
@@ -268,7 +269,7 @@ func TestDefaultGroups(t *testing.T) {
 	}{
 		{mapInformer(client), manager.Caches, "informer of configmaps"},
 		{mapInformer(client), manager.Caches, "informer of configmaps #2"},
-		{factory, manager.Caches, "informers"},
+		{shared, manager.Caches, "informers"},
 		{events, manager.Servers, "recorder of mill"},
 		{server, manager.Servers, "webhooks"},
 		{ctl, manager.WarmUp, "greeter"},

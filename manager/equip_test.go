@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/reconcile/events"
@@ -31,7 +32,7 @@ import (
 type parts struct {
 	client     *apiclient.Client
 	maps       *informer.Informer[*corev1.ConfigMap]
-	factory    *informer.Factory
+	factory    *factory.Factory
 	controller *controller.Controller[api.Key]
 	recorder   *events.Recorder
 	elector    *leaderelection.Elector
@@ -41,8 +42,8 @@ func newParts(t *testing.T) *parts {
 	t.Helper()
 	p := &parts{client: connect(t, served(t))}
 	p.maps = mapInformer(p.client)
-	p.factory = informer.NewFactory(informer.FactoryOptions{})
-	_, err := informer.Shared(p.factory, apiclient.NewTyped[*corev1.ConfigMap](p.client, configMaps, "default"),
+	p.factory = factory.New(factory.Options{})
+	_, err := factory.Shared(p.factory, apiclient.NewTyped[*corev1.ConfigMap](p.client, configMaps, "default"),
 		informer.Options[*corev1.ConfigMap]{Selector: api.Selector{Labels: "app=web"}})
 	require.NoError(t, err)
 	gate := cachedclient.NewGate(cachedclient.GateOptions{})

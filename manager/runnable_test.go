@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/reconcile/events"
@@ -39,7 +40,7 @@ var (
 		manager.Runnable
 		manager.FactoryRunnable
 		manager.SyncNotifier
-	} = (*informer.Factory)(nil)
+	} = (*factory.Factory)(nil)
 	_ interface {
 		manager.Runnable
 		manager.Named

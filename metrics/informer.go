@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Informer is the part of an informer that metrics need. *informer.Informer[T] and *informer.Share[T] implement it.
+// Informer is the part of an informer that metrics need. *informer.Informer[T] and *factory.Share[T] implement it.
 type Informer interface {
 	// Status is called at every scrape.
 	Status() informer.Status

@@ -251,7 +251,7 @@ func TestStuckHandler(t *testing.T) {
 		m, registry := registered(t)
 		c := newCluster(t)
 		c.create(t, "a")
-		maps := c.informer(t, informer.Options[*configMap]{StuckAfter: time.Minute})
+		maps := c.informer(t, informer.Options[*configMap]{Handling: informer.Handling{StuckAfter: time.Minute}})
 		shown(t)(m.Informer("maps", maps))
 		stuck := make(chan struct{})
 		handle := func(api.Change[*configMap]) { <-stuck }

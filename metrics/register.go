@@ -11,7 +11,7 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// factory is the part of *informer.Factory that metrics need.
+// factory is the part of *factory.Factory that metrics need.
 type factory interface {
 	ObserveInformers(f func(informer.Any)) (stop func())
 }

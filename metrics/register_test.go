@@ -9,6 +9,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 // TestRegisterNumbersInformers registers two informers of one collection, one of them twice.
@@ -35,7 +36,7 @@ func TestRegisterNumbersInformers(t *testing.T) {
 func TestFactoryKeepsNoEndedInformer(t *testing.T) {
 	m, registry := registered(t)
 	c := newCluster(t)
-	f := informer.NewFactory(informer.FactoryOptions{})
+	f := factory.New(factory.Options{})
 	start(t, f.Run)
 	remove, err := m.Register("factory", f)
 	require.NoError(t, err)
@@ -44,14 +45,14 @@ func TestFactoryKeepsNoEndedInformer(t *testing.T) {
 	lw := apiclient.NewPartial[*configMap](client, configMaps, "")
 	var gone []weak.Pointer[informer.Informer[*configMap]]
 	for range 3 {
-		share, err := informer.Shared(f, lw, informer.Options[*configMap]{})
+		share, err := factory.Shared(f, lw, informer.Options[*configMap]{})
 		require.NoError(t, err)
 		require.Len(t, values(t, registry, "leat_informer_synced"), 1)
 		gone = append(gone, weak.Make(share.Informer))
 		share.Release()
 		<-share.Done()
 	}
-	_, err = informer.Shared(f, lw, informer.Options[*configMap]{})
+	_, err = factory.Shared(f, lw, informer.Options[*configMap]{})
 	require.NoError(t, err)
 	require.Len(t, values(t, registry, "leat_informer_synced"), 1)
 	runtime.GC()
@@ -67,10 +68,10 @@ func TestFactoryKeepsNoEndedInformer(t *testing.T) {
 func TestFactoryIsShownOnce(t *testing.T) {
 	m, registry := registered(t)
 	c := newCluster(t)
-	f := informer.NewFactory(informer.FactoryOptions{})
+	f := factory.New(factory.Options{})
 	client, err := apiclient.New(c.config)
 	require.NoError(t, err)
-	share, err := informer.Shared(f, apiclient.NewPartial[*configMap](client, configMaps, ""), informer.Options[*configMap]{})
+	share, err := factory.Shared(f, apiclient.NewPartial[*configMap](client, configMaps, ""), informer.Options[*configMap]{})
 	require.NoError(t, err)
 	_, err = m.Informer("own name", share.Informer)
 	require.NoError(t, err)

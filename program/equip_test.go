@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/program"
@@ -47,9 +48,9 @@ var addable = map[string]struct {
 	"informer.Informer": {func(_ *testing.T, c *apiclient.Client) manager.Runnable {
 		return informer.New(apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{})
 	}, "the request failed", `leat_informer_objects{informer="configmaps in default"}`},
-	"informer.Factory": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		f := informer.NewFactory(informer.FactoryOptions{})
-		_, err := informer.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{})
+	"factory.Factory": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
+		f := factory.New(factory.Options{})
+		_, err := factory.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{})
 		require.NoError(t, err)
 		return f
 	}, "the request failed", `leat_informer_objects{informer="configmaps in default"}`},

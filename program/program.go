@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/metrics"
@@ -62,7 +63,7 @@ type Options struct {
 // Program has the parts that all controllers of a program share. It corresponds to Manager of controller-runtime.
 type Program struct {
 	Client    *apiclient.Client
-	Informers *informer.Factory
+	Informers *factory.Factory
 	Manager   *manager.Manager
 	Metrics   *metrics.Metrics
 	Registry  *prometheus.Registry
@@ -86,7 +87,7 @@ func New(o Options) (*Program, error) {
 			return nil, fmt.Errorf("program: %w", err)
 		}
 	}
-	p.Informers = informer.NewFactory(informer.FactoryOptions{})
+	p.Informers = factory.New(factory.Options{})
 	p.Add(p.Informers)
 	return p, nil
 }
@@ -184,7 +185,7 @@ func shared[T api.Object](p *Program, lw api.ListerWatcher[T], o informer.Option
 	if o.Check == nil {
 		o.Check = p.o.Check
 	}
-	share, err := informer.Shared(p.Informers, lw, o)
+	share, err := factory.Shared(p.Informers, lw, o)
 	if err != nil {
 		p.failed(err)
 		return informer.New(lw, o) // it never runs, because Run returns the error

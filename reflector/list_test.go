@@ -32,8 +32,8 @@ func TestListThenWatch(t *testing.T) {
 func TestOptionsOfEveryRequest(t *testing.T) {
 	for _, o := range []options{
 		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}},
-		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, KeepManagedFields: true, Tuning: reflector.Tuning{NoListReuse: true}},
-		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, NoSharedParts: true},
+		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, Memory: reflector.Memory{KeepManagedFields: true}, Tuning: reflector.Tuning{NoListReuse: true}},
+		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, Memory: reflector.Memory{NoSharedParts: true}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,

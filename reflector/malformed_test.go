@@ -131,7 +131,7 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 	})
 	bubble(t, "OnUndecodable gets the error", func(t *testing.T) {
 		var reported []*api.UndecodableError
-		b := run(t, options{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }},
+		b := run(t, options{Hooks: reflector.Hooks{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}},
 			watchList(initialEnd("5"), modified(at("a/b", "8")), deleted(at("", "9")), stay))
 		require.Len(t, reported, 2)
 		require.Equal(t, api.UndecodableError{
@@ -143,7 +143,7 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 	})
 	bubble(t, "Fail ends Run", func(t *testing.T) {
 		lw := &fake{t: t, inquiry: inquiry{script: script{watchList(added(at("a/b", "8")))}}}
-		r := reflector.New[*thing](lw, newRecorder(), options{OnUndecodable: reflector.Fail})
+		r := reflector.New[*thing](lw, newRecorder(), options{Hooks: reflector.Hooks{OnUndecodable: reflector.Fail}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, r.Run(ctx), reflector.ErrMalformed)

@@ -37,29 +37,11 @@ type Store[T any] interface {
 type Options[T any] struct {
 	// Selector restricts the collection.
 	Selector api.Selector
-	// KeepManagedFields keeps metadata.managedFields. The default drops them.
-	KeepManagedFields bool
-	// NoSharedParts decodes each object whole. By default, objects share equal parts (api.Options.ShareParts), unless
-	// there is a Transform, which may change objects in place.
-	NoSharedParts bool
-
 	// Transform changes an object before it is stored, in place or as a copy. The reflector calls it once for each
 	// state that is stored, and for the last state that comes with a deletion. After an error, a panic, or a change of
 	// the namespace, the name, the UID or the version, the object counts as undecodable. While a call blocks, OnWait is
 	// not called, so an informer may not have processed earlier events of the same read of the connection.
 	Transform func(T) (T, error)
-	// OnUndecodable is called for each object that cannot be decoded into T, and for each malformed object
-	// (ErrMalformed), on the reflector's goroutine. If it returns an error, Run returns that error; Fail always does.
-	// By default such an object is counted and logged. In both cases the last good state of the object stays. A call
-	// that blocks delays the same events as one of Transform.
-	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with the error of every failed list, watch and probe. A source without WatchLists
-	// (api.ErrNoWatchList) is no failure. For a probe it is called on a goroutine beside the watch, and for all others
-	// on the reflector's goroutine, but two calls never overlap. Run waits for a call.
-	OnError func(error)
-	// OnRequest is called after every request, on the goroutines of OnError. A probe that ends with its watch is not
-	// one.
-	OnRequest func(Request)
 	// OnWait is called with true on the reflector's goroutine before a watch waits for its next event, if its source
 	// calls api.Options.OnWait. It is then called with false when the watch has ended.
 	OnWait func(more bool)
@@ -71,7 +53,37 @@ type Options[T any] struct {
 	// Logger may be nil; then nothing is logged.
 	Logger *zap.Logger
 
+	Memory
+	Hooks
 	Tuning
+}
+
+// Memory decides what objects take in memory. The zero value takes the least.
+type Memory struct {
+	// KeepManagedFields keeps metadata.managedFields. The default drops them.
+	KeepManagedFields bool
+	// NoSharedParts decodes each object whole. By default, objects share equal parts (api.Options.ShareParts): an
+	// update that changes only the status takes the spec of the previous state, and replicas have one slice of
+	// containers. They take less memory and time. A change to a stored object, which is always wrong, then shows in
+	// other objects too. With a Transform, which may change objects in place, nothing is shared.
+	NoSharedParts bool
+}
+
+// Hooks are functions that see what a reflector does. Each may be nil.
+type Hooks struct {
+	// OnUndecodable is called for each object that cannot be decoded into T, for which Transform fails, or that cannot
+	// belong to the collection (ErrMalformed), on the reflector's goroutine. If it returns an error, Run returns that
+	// error; Fail always does. By default such an object is counted and logged. In both cases the last good state of
+	// the object stays. A call that blocks delays the same events as one of Transform.
+	OnUndecodable func(*api.UndecodableError) error
+	// OnError is called with the error of every failed list, watch and probe. A source without WatchLists
+	// (api.ErrNoWatchList) is no failure. For a probe it is called on a goroutine beside the watch, and for all others
+	// on the reflector's goroutine, which receives nothing until it returns. Two calls never overlap. Run waits for a
+	// call.
+	OnError func(error)
+	// OnRequest is called after every request, on the goroutines of OnError, for metrics. A probe that ends with its
+	// watch is not one. It must not block.
+	OnRequest func(Request)
 }
 
 // Tuning is what few programs change. The zero value is right for kube-apiserver.

@@ -420,11 +420,11 @@ func simulate(t *testing.T, seed uint64, seen map[string]int) {
 	subject := reflector.New[*thing](w, fifo, options{
 		Tuning:    reflector.Tuning{PageSize: int64(r.IntN(2) * 3), Rand: r.Float64},
 		Transform: func(t *thing) (*thing, error) { t.transformed++; return t, nil },
-		OnError: func(err error) {
+		Hooks: reflector.Hooks{OnError: func(err error) {
 			if errors.Is(err, reflector.ErrStalled) {
 				stalls++
 			}
-		},
+		}},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -240,7 +240,7 @@ func TestUndecodable(t *testing.T) {
 	})
 	bubble(t, "OnUndecodable gets the error", func(t *testing.T) {
 		var reported []*api.UndecodableError
-		o := options{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}
+		o := options{Hooks: reflector.Hooks{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}}
 		b := run(t, o, watchList(bad(apiwatch.Added, at("a", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3")), stay))
 		require.Len(t, reported, 2)
 		require.ErrorIs(t, reported[0], errBad)
@@ -296,7 +296,7 @@ func TestFail(t *testing.T) {
 	} {
 		for name, object := range objects {
 			bubble(t, name+" in "+place, func(t *testing.T) {
-				o := options{OnUndecodable: reflector.Fail, Transform: func(t *thing) (*thing, error) {
+				o := options{Hooks: reflector.Hooks{OnUndecodable: reflector.Fail}, Transform: func(t *thing) (*thing, error) {
 					if t.String() == "x@3" {
 						return nil, errBad
 					}

@@ -154,7 +154,7 @@ func TestPoisonedEvent(t *testing.T) {
 func TestOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported []error
-		o := options{OnError: func(err error) { reported = append(reported, err) }}
+		o := options{Hooks: reflector.Hooks{OnError: func(err error) { reported = append(reported, err) }}}
 		b := run(t, o, watchList(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(), watch(errExpired),
 			failedList(errInternal), list("9"), watch(stay))
 		b.pass(time.Minute)
@@ -166,9 +166,9 @@ func TestOnError(t *testing.T) {
 func TestOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported []string
-		o := options{OnRequest: func(r reflector.Request) {
+		o := options{Hooks: reflector.Hooks{OnRequest: func(r reflector.Request) {
 			reported = append(reported, fmt.Sprintf("%s %s complete=%v events=%d wait=%v err=%v", r.Verb, r.Outcome, r.Complete, r.Events, r.Wait, r.Err != nil))
-		}}
+		}}}
 		b := run(t, o, watchList(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(errExpired), failedList(errInternal), watch(stay))
 		b.pass(4 * time.Second)
 		require.Equal(t, []string{
@@ -201,7 +201,7 @@ func TestEventsOfARequest(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			events := -1
-			o := options{OnRequest: func(r reflector.Request) { events = r.Events }}
+			o := options{Hooks: reflector.Hooks{OnRequest: func(r reflector.Request) { events = r.Events }}}
 			b := run(t, o, watchList(append([]any{added(at("a", "3"))}, append(c.steps, errReset)...)...))
 			require.Equal(t, c.want, events)
 			b.stop()
@@ -318,7 +318,7 @@ func TestCancelAnywhere(t *testing.T) {
 func TestNoRequestAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var end func()
-		o := options{OnRequest: func(reflector.Request) { end() }}
+		o := options{Hooks: reflector.Hooks{OnRequest: func(reflector.Request) { end() }}}
 		b := run(t, o, watchList(ask(func(b *bench) { end = b.cancel }), errInvalid))
 		require.NoError(t, <-b.ended)
 		require.Len(t, b.lw.asked().requests, 1)

@@ -66,12 +66,14 @@ func TestWatchList(t *testing.T) {
 	bubble(t, "ErrNoWatchList: pages, and no failure", func(t *testing.T) {
 		cannot := fmt.Errorf("fake: %w", api.ErrNoWatchList)
 		o := options{
-			OnError: func(err error) { require.NoError(t, err) },
-			OnRequest: func(r reflector.Request) {
-				if r.Verb == "watchlist" {
-					require.Equal(t, "no watchlist", r.Outcome)
-					require.Equal(t, cannot, r.Err)
-				}
+			Hooks: reflector.Hooks{
+				OnError: func(err error) { require.NoError(t, err) },
+				OnRequest: func(r reflector.Request) {
+					if r.Verb == "watchlist" {
+						require.Equal(t, "no watchlist", r.Outcome)
+						require.Equal(t, cannot, r.Err)
+					}
+				},
 			},
 		}
 		b := run(t, o, watchList(cannot), list("5", at("a", "1")), watch(stay))
@@ -83,7 +85,7 @@ func TestWatchList(t *testing.T) {
 	})
 	bubble(t, "ErrNoWatchList of another request: a failure", func(t *testing.T) {
 		var outcomes []string
-		o := options{OnRequest: func(r reflector.Request) { outcomes = append(outcomes, r.Verb+" "+r.Outcome) }}
+		o := options{Hooks: reflector.Hooks{OnRequest: func(r reflector.Request) { outcomes = append(outcomes, r.Verb+" "+r.Outcome) }}}
 		b := run(t, o, watchList(errInvalid), failedList(api.ErrNoWatchList), list("5"), watch(api.ErrNoWatchList), watch(stay))
 		b.pass(time.Minute)
 		b.expectRequests(firstWatchList, "0s list rv=0 limit=500", "800ms list rv=0 limit=500", "800ms watch rv=5", "2.4s watch rv=5")
@@ -128,7 +130,7 @@ func TestWatchList(t *testing.T) {
 	})
 	bubble(t, "closed without an error before its end: ErrEndedEarly", func(t *testing.T) {
 		var errs []error
-		b := run(t, options{OnError: func(err error) { errs = append(errs, err) }}, watchList(added(at("x", "1"))), watchList(stay))
+		b := run(t, options{Hooks: reflector.Hooks{OnError: func(err error) { errs = append(errs, err) }}}, watchList(added(at("x", "1"))), watchList(stay))
 		require.Equal(t, []error{reflector.ErrEndedEarly}, errs)
 		require.Equal(t, 1, b.Status().Attempt)
 		b.stop()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // NewSharedIndexInformer has the signature of client-go's function of this name. It is for list/watchers of client-go:
@@ -44,7 +45,7 @@ func NewSharedIndexInformerWithOptions(
 	source := &listWatch{lw: cache.ToListerWatcherWithContext(lw), example: example, description: o.ObjectDescription}
 	return New[Object](source, Options[Object]{
 		Options: informer.Options[Object]{
-			ResyncPeriod: o.ResyncPeriod, KeepManagedFields: true,
+			Handling: informer.Handling{ResyncPeriod: o.ResyncPeriod}, Memory: reflector.Memory{KeepManagedFields: true},
 			Tuning: tuningOf(lw),
 		},
 		Indexers: o.Indexers,

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	leat "github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // collection has the objects of one kind in one form, in one or more scopes. It implements Informer of
@@ -89,8 +90,8 @@ func newScope(c *Cache, key collectionKey, source *apiclient.PartialOf[client.Ob
 // informerOptions returns the options of the informer of a scope.
 func (c *Cache) informerOptions(key collectionKey, config ctrlcache.Config) informer.Options[client.Object] {
 	o := informer.Options[client.Object]{
-		KeepManagedFields: !c.own.DropManagedFields, Hold: c.own.Hold, Logger: c.own.Logger,
-		ResyncPeriod: resyncPeriod(config.SyncPeriod), CrashOnPanic: true,
+		Memory: reflector.Memory{KeepManagedFields: !c.own.DropManagedFields}, Hold: c.own.Hold, Logger: c.own.Logger,
+		Handling: informer.Handling{ResyncPeriod: resyncPeriod(config.SyncPeriod), CrashOnPanic: true},
 	}
 	if config.LabelSelector != nil {
 		o.Selector.Labels = config.LabelSelector.String()

@@ -173,8 +173,8 @@ func (d *demo) workAlone() error {
 func watchTraced[T api.Object](d *demo, r api.Resource, held *batches) *trace.Informer[T] {
 	source := stepped(d.steps, api.ListerWatcher[T](apiclient.NewPartial[T](d.client, r, "")))
 	i := trace.NewInformer(d.out, source, informer.Options[T]{
-		Tuning:     reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
-		StuckAfter: stuckAfter,
+		Tuning:   reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
+		Handling: informer.Handling{StuckAfter: stuckAfter},
 	})
 	i.Trace(held.trace("the batch of "+r.Plural, i.ResourceVersion))
 	return i

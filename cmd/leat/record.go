@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/observe/recording"
+	"github.com/leatproject/leat/reflector"
 )
 
 // recordOptions are the flags of leat record.
@@ -280,15 +281,15 @@ func (r *recordJob) record(ctx context.Context, client *apiclient.Client, resour
 func (r *recordJob) follow(client *apiclient.Client, resource api.Resource, namespace string, cancel context.CancelCauseFunc) *informer.Informer[*recordedObject] {
 	var i *informer.Informer[*recordedObject]
 	i = informer.New(apiclient.NewPartial[*recordedObject](client, resource, namespace), informer.Options[*recordedObject]{
-		Selector: api.Selector{Labels: r.labelSelector, Fields: r.fieldSelector}, KeepManagedFields: true,
-		OnError: func(err error) {
+		Selector: api.Selector{Labels: r.labelSelector, Fields: r.fieldSelector}, Memory: reflector.Memory{KeepManagedFields: true},
+		Hooks: reflector.Hooks{OnError: func(err error) {
 			status := i.Status()
 			if !status.Synced && hopeless(status.Reflector.Phase, err) {
 				cancel(err)
 			} else if worthTelling(status.Reflector.Phase, err) {
 				visible.Fprintf(r.stderr, "leat: %s; trying again\n", oneLine(err))
 			}
-		},
+		}},
 	})
 	return i
 }

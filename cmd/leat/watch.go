@@ -149,15 +149,15 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	var i *informer.Informer[T]
 	i = informer.New(lw, informer.Options[T]{
 		Selector: api.Selector{Labels: o.labelSelector, Fields: o.fieldSelector}, Tuning: reflector.Tuning{NoWatchList: o.paged},
-		KeepManagedFields: true,
-		OnError: func(err error) {
+		Memory: reflector.Memory{KeepManagedFields: true},
+		Hooks: reflector.Hooks{OnError: func(err error) {
 			status := i.Status()
 			if !status.Synced && hopeless(status.Reflector.Phase, err) {
 				cancel(err)
 			} else if worthTelling(status.Reflector.Phase, err) {
 				visible.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
 			}
-		},
+		}},
 	})
 	if err := o.scraper.informer(i); err != nil {
 		return err

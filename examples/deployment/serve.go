@@ -38,8 +38,8 @@ const resync = 12 * time.Hour
 // serve runs everything until ctx ends or a part fails. Caches and recorders stop after the last worker has returned,
 // because workers use them.
 func serve(ctx context.Context, o options) error {
-	deployments := program.Typed(o.Program, workload.Deployments, informer.Options[*appsv1.Deployment]{ResyncPeriod: resync})
-	sets := program.Typed(o.Program, workload.ReplicaSets, informer.Options[*appsv1.ReplicaSet]{ResyncPeriod: resync})
+	deployments := program.Typed(o.Program, workload.Deployments, informer.Options[*appsv1.Deployment]{Handling: informer.Handling{ResyncPeriod: resync}})
+	sets := program.Typed(o.Program, workload.ReplicaSets, informer.Options[*appsv1.ReplicaSet]{Handling: informer.Handling{ResyncPeriod: resync}})
 	pods := program.Partial(o.Program, workload.Pods, informer.Options[*workload.Pod]{})
 	engine := o.Options().Controller
 	if o.parts[partDeployment] {

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/scale/stagger"
@@ -34,7 +35,7 @@ func main() {
 // agent knows the pods of one node.
 type agent struct {
 	program *program.Program
-	pods    *informer.Share[*Pod]
+	pods    *factory.Share[*Pod]
 	out     io.Writer
 }
 
@@ -49,7 +50,7 @@ func newAgent(o program.Options, node string, out io.Writer) (*agent, error) {
 	// 5,000 agents spread their first lists over a minute, and each has only the pods of its node.
 	start := stagger.NewStart(stagger.Options{Jitter: time.Minute})
 	source, options := stagger.ForNode(start, node, apiclient.NewPartial[*Pod](p.Client, podsResource, ""), informer.Options[*Pod]{})
-	pods, err := informer.Shared(p.Informers, source, options)
+	pods, err := factory.Shared(p.Informers, source, options)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func serviceKey(value string) (api.Key, error) {
 // addControllers adds the caches and the controllers to a running program.
 func (o options) addControllers(events *events.Recorder) error {
 	ofJobs := api.Selector{Labels: job.LabelJob}
-	jobs := program.Typed(o.Program, job.Resource, informer.Options[*job.TrainingJob]{ResyncPeriod: resync, Mutations: o.mutations})
+	jobs := program.Typed(o.Program, job.Resource, informer.Options[*job.TrainingJob]{Handling: informer.Handling{ResyncPeriod: resync}, Mutations: o.mutations})
 	pods := program.Partial(o.Program, training.Pods, informer.Options[*plan.Pod]{Selector: ofJobs, Mutations: o.mutations})
 	services := program.Partial(o.Program, training.Services, informer.Options[*plan.Service]{Selector: ofJobs, Mutations: o.mutations})
 	c, err := training.New(training.Options{

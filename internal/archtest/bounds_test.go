@@ -21,7 +21,7 @@ func TestTheEngineStaysSmall(t *testing.T) {
 		return n
 	}
 	require.LessOrEqual(t, lines("deltafifo"), 650)
-	require.LessOrEqual(t, lines("informer"), 2890)
+	require.LessOrEqual(t, lines("informer"), 2200)
 	require.LessOrEqual(t, fieldsOf(s.packages()["informer"], "Informer"), 14)
 
 	entries, err := os.ReadDir(root)

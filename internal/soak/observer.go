@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/reconcile/events"
 )
 
@@ -22,9 +23,9 @@ type observer struct {
 	log      *zap.Logger
 	line     *line
 	client   *apiclient.Client
-	factory  *informer.Factory
+	factory  *factory.Factory
 	view     *apiclient.PartialClient[*mill]
-	mills    *informer.Share[*mill]
+	mills    *factory.Share[*mill]
 	parts    *informer.Informer[*part] // over WebSocket
 	recorder *events.Recorder
 	told     atomic.Int64 // notifications to all handlers
@@ -42,7 +43,7 @@ func startObserver(w *world, log *zap.Logger) (*observer, error) {
 	if o.client, err = w.client(o.line, 0); err != nil {
 		return nil, err
 	}
-	o.factory = informer.NewFactory(informer.FactoryOptions{Logger: o.log})
+	o.factory = factory.New(factory.Options{Logger: o.log})
 	o.view = apiclient.NewPartial[*mill](o.client, mills, "")
 	if o.mills, err = o.share(); err != nil {
 		return nil, err
@@ -66,8 +67,8 @@ func startObserver(w *world, log *zap.Logger) (*observer, error) {
 }
 
 // share returns one more share of the informer of all mills.
-func (o *observer) share() (*informer.Share[*mill], error) {
-	return informer.Shared(o.factory, o.view, informerOptions[*mill](o.log))
+func (o *observer) share() (*factory.Share[*mill], error) {
+	return factory.Shared(o.factory, o.view, informerOptions[*mill](o.log))
 }
 
 func (o *observer) note(err error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/metrics"
@@ -54,9 +55,9 @@ type replica struct {
 	line       *line
 	log        *zap.Logger
 	client     *apiclient.Client
-	factory    *informer.Factory
-	mills      *informer.Share[*mill]
-	parts      *informer.Share[*part]
+	factory    *factory.Factory
+	mills      *factory.Share[*mill]
+	parts      *factory.Share[*part]
 	recorder   *events.Recorder
 	gate       *cachedclient.Gate
 	controller *controller.Controller[api.Key]
@@ -94,12 +95,12 @@ func startReplica(w *world, s *slot, generation int, quiet *atomic.Bool, log *za
 }
 
 func (r *replica) makeCaches() (err error) {
-	r.factory = informer.NewFactory(informer.FactoryOptions{Logger: r.log})
-	r.mills, err = informer.Shared(r.factory, apiclient.NewPartial[*mill](r.client, mills, ""), informerOptions[*mill](r.log))
+	r.factory = factory.New(factory.Options{Logger: r.log})
+	r.mills, err = factory.Shared(r.factory, apiclient.NewPartial[*mill](r.client, mills, ""), informerOptions[*mill](r.log))
 	if err != nil {
 		return err
 	}
-	r.parts, err = informer.Shared(r.factory, apiclient.NewPartial[*part](r.client, parts, ""), informerOptions[*part](r.log))
+	r.parts, err = factory.Shared(r.factory, apiclient.NewPartial[*part](r.client, parts, ""), informerOptions[*part](r.log))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 // visitor is a handler, a share or an informer that leaves before the round ends.
@@ -94,11 +95,11 @@ func (v *visitors) share() (visitor, error) {
 // namespace takes a share of an informer of one namespace, which starts for it and stops after it.
 func (v *visitors) namespace() (visitor, error) {
 	view := apiclient.NewPartial[*mill](v.o.client, mills, namespaceOf(v.rand.IntN(namespaces)))
-	s, err := informer.Shared(v.o.factory, view, informerOptions[*mill](v.o.log))
+	s, err := factory.Shared(v.o.factory, view, informerOptions[*mill](v.o.log))
 	return v.guest(s, err)
 }
 
-func (v *visitors) guest(s *informer.Share[*mill], err error) (visitor, error) {
+func (v *visitors) guest(s *factory.Share[*mill], err error) (visitor, error) {
 	if err != nil {
 		return visitor{}, err
 	}

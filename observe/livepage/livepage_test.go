@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/observe/livepage"
@@ -358,9 +359,9 @@ func TestRemove(t *testing.T) {
 func TestFactory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
-		f := informer.NewFactory(informer.FactoryOptions{})
+		f := factory.New(factory.Options{})
 		remove := register(t, p, "", f)
-		share, err := informer.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.client, configMaps, "")), informer.Options[*configMap]{})
+		share, err := factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.client, configMaps, "")), informer.Options[*configMap]{})
 		require.NoError(t, err)
 		start(t, f.Run)
 		synctest.Wait()
@@ -368,7 +369,7 @@ func TestFactory(t *testing.T) {
 		share.Release()
 		<-share.Done()
 		require.Empty(t, look(t, p, true).Informers)
-		_, err = informer.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.client, configMaps, "")), informer.Options[*configMap]{})
+		_, err = factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.client, configMaps, "")), informer.Options[*configMap]{})
 		require.NoError(t, err)
 		require.Len(t, look(t, p, true).Informers, 1)
 		remove()

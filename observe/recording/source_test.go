@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/observe/recording"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -144,7 +145,7 @@ func TestASourceDropsManagedFields(t *testing.T) {
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
 		_, err := r.server.Create(pods, managed("first"))
 		require.NoError(r, err)
-		follow(r, pods, informer.Options[*corev1.Pod]{KeepManagedFields: true})
+		follow(r, pods, informer.Options[*corev1.Pod]{Memory: reflector.Memory{KeepManagedFields: true}})
 		pause(time.Second)
 		_, err = r.server.Update(pods, managed("second"))
 		require.NoError(r, err)

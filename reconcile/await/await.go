@@ -98,16 +98,18 @@ func (w *wait[T]) run(ctx context.Context) error {
 	defer stop()
 	var i *informer.Informer[T]
 	i = informer.New(w.lw, informer.Options[T]{
-		Selector:      w.o.Selector,
-		OnUndecodable: reflector.Fail,
-		OnError: func(err error) {
-			w.last = err
-			if pointless(i.Status().Reflector.Phase, err) {
-				w.refused = err
-				stop()
-			} else if w.o.OnError != nil {
-				w.o.OnError(err)
-			}
+		Selector: w.o.Selector,
+		Hooks: reflector.Hooks{
+			OnUndecodable: reflector.Fail,
+			OnError: func(err error) {
+				w.last = err
+				if pointless(i.Status().Reflector.Phase, err) {
+					w.refused = err
+					stop()
+				} else if w.o.OnError != nil {
+					w.o.OnError(err)
+				}
+			},
 		},
 	})
 	i.Trace(informer.Trace{

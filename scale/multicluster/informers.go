@@ -7,6 +7,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 // kind is Informers of any type.
@@ -31,13 +32,13 @@ type Informers[T api.Object] struct {
 	o      informer.Options[T]
 
 	mu      sync.Mutex // guards the fields below
-	shares  map[*Cluster]*informer.Share[T]
+	shares  map[*Cluster]*factory.Share[T]
 	visible map[string]visible[T] // by the name of the cluster
 }
 
 // visible is the informer that readers of a name get.
 type visible[T api.Object] struct {
-	share *informer.Share[T]
+	share *factory.Share[T]
 	of    *member
 }
 
@@ -50,7 +51,7 @@ func Inform[T api.Object](s *Set, source func(c *Cluster) api.ListerWatcher[T], 
 		panic("multicluster: Inform needs a source")
 	}
 	i := &Informers[T]{
-		set: s, source: source, o: o, shares: map[*Cluster]*informer.Share[T]{}, visible: map[string]visible[T]{},
+		set: s, source: source, o: o, shares: map[*Cluster]*factory.Share[T]{}, visible: map[string]visible[T]{},
 	}
 	s.addKind(i)
 	return i
@@ -67,7 +68,7 @@ func (i *Informers[T]) open(c *Cluster) error {
 			return err
 		}
 	}
-	share, err := informer.Shared(c.informers, i.source(c), o)
+	share, err := factory.Shared(c.informers, i.source(c), o)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (i *Informers[T]) status(c *Cluster) (informer.Status, bool) {
 	return share.Status(), true
 }
 
-func (i *Informers[T]) share(c *Cluster) *informer.Share[T] {
+func (i *Informers[T]) share(c *Cluster) *factory.Share[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.shares[c]
@@ -223,7 +224,7 @@ func (s *source[T, K]) follow(ctx context.Context, m *member, sink *controller.S
 
 // observed is an informer that remembers the function that gets its changes.
 type observed[T api.Object] struct {
-	*informer.Share[T]
+	*factory.Share[T]
 	before *observed[T] // the predecessor, until its objects have departed
 	tell   []func(api.Change[T])
 }
@@ -245,7 +246,7 @@ func (o *observed[T]) Subscribe(f func(api.Change[T]), h informer.HandlerOptions
 
 // depart reports the objects as deleted, except those that a successor has. No other call of the functions is in
 // flight, because the source has ended.
-func (o *observed[T]) depart(successor *informer.Share[T]) {
+func (o *observed[T]) depart(successor *factory.Share[T]) {
 	for _, object := range o.Cache().List() {
 		if successor != nil {
 			if _, present := successor.Cache().Get(api.KeyOf(object)); present {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 )
 
 // failurePause is the time before a cluster whose informer has ended with an error gets new informers.
@@ -252,7 +252,7 @@ func (m *member) next(ctx context.Context, last *Cluster) (next *Cluster, gone b
 func (m *member) newCluster(wanted *connection) *Cluster {
 	c := &Cluster{
 		name: m.name, of: m, connection: wanted,
-		informers: informer.NewFactory(informer.FactoryOptions{Logger: m.log}),
+		informers: factory.New(factory.Options{Logger: m.log}),
 		synced:    make(chan struct{}), left: make(chan struct{}), failed: make(chan struct{}),
 	}
 	for _, k := range m.set.allKinds() {
@@ -270,7 +270,7 @@ type Cluster struct {
 	name       string
 	of         *member
 	connection *connection
-	informers  *informer.Factory
+	informers  *factory.Factory
 	bind       func(context.Context) (context.Context, context.CancelFunc) // returns a context that also ends when the cluster leaves
 
 	synced chan struct{} // closed when every informer that Inform made has its first list
@@ -293,7 +293,7 @@ func (c *Cluster) Namespace() string { return c.connection.namespace }
 
 // Informers returns the factory whose informers run while the cluster is in the set. Inform makes informers of a
 // resource in every cluster; use the factory for a resource of one cluster.
-func (c *Cluster) Informers() *informer.Factory { return c.informers }
+func (c *Cluster) Informers() *factory.Factory { return c.informers }
 
 // Left returns a channel that is closed when the cluster leaves.
 func (c *Cluster) Left() <-chan struct{} { return c.left }

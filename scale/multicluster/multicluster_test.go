@@ -427,7 +427,7 @@ func TestAFailedInformerStartsAgain(t *testing.T) {
 				}
 				return m, nil
 			},
-			OnUndecodable: reflector.Fail,
+			Hooks: reflector.Hooks{OnUndecodable: reflector.Fail},
 		})
 		put(t, east, "a", "1")
 		w.join("east", config("east", "e1"))

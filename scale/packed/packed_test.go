@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
@@ -233,14 +234,14 @@ func TestUsersShareEqualHoldings(t *testing.T) {
 	server := testserver.New(testserver.Options{})
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(t, err)
-	f := informer.NewFactory(informer.FactoryOptions{})
+	f := factory.New(factory.Options{})
 	share := func(hold informer.Holding[*corev1.Pod]) error {
-		_, err := informer.Shared(f, apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{Hold: hold})
+		_, err := factory.Shared(f, apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{Hold: hold})
 		return err
 	}
 	require.NoError(t, share(packed.Bytes[*corev1.Pod]()))
 	require.NoError(t, share(packed.Bytes[*corev1.Pod]()))
-	var conflict *informer.ConflictError
+	var conflict *factory.ConflictError
 	require.ErrorAs(t, share(nil), &conflict)
 	require.Equal(t, "Hold", conflict.Option)
 	require.ErrorAs(t, share(packed.Coded[*corev1.Pod](flatten)), &conflict)

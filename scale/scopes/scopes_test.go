@@ -282,7 +282,7 @@ func TestAFatalScopeEndsTheSet(t *testing.T) {
 				}
 				return o, nil
 			},
-			OnUndecodable: func(*api.UndecodableError) error { return fatal },
+			Hooks: reflector.Hooks{OnUndecodable: func(*api.UndecodableError) error { return fatal }},
 		}})
 		w.create("a", "one", "red")
 		w.create("b", "one", "red")

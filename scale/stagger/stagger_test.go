@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/packed"
@@ -257,7 +258,7 @@ func TestMemoryIsBoundedByGOMEMLIMIT(t *testing.T) {
 		debug.SetMemoryLimit(16 << 10) // two objects
 		errs := make(chan error, 100)
 		s := stagger.NewStart(stagger.Options{Jitter: -1})
-		inf := informer.New(stagger.ForNode(s, "node", w.source(""), informer.Options[*pod]{OnError: func(err error) { errs <- err }}))
+		inf := informer.New(stagger.ForNode(s, "node", w.source(""), informer.Options[*pod]{Hooks: reflector.Hooks{OnError: func(err error) { errs <- err }}}))
 		debug.SetMemoryLimit(math.MaxInt64)
 		for i := range 3 {
 			w.create(fmt.Sprint("p", i), "node")
@@ -315,12 +316,12 @@ func TestPackedAndChecked(t *testing.T) {
 func TestUsersOfAFactoryShareAResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		f := informer.NewFactory(informer.FactoryOptions{})
+		f := factory.New(factory.Options{})
 		w.run(f.Run)
 		source, o := stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), w.source(""), informer.Options[*pod]{})
-		a, err := informer.Shared(f, source, o)
+		a, err := factory.Shared(f, source, o)
 		require.NoError(t, err)
-		b, err := informer.Shared(f, source, o)
+		b, err := factory.Shared(f, source, o)
 		require.NoError(t, err)
 		require.Same(t, a.Informer, b.Informer)
 		<-a.Synced()

@@ -85,7 +85,7 @@ func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.
 // held is withHooks for objects that are held in another way than decoded. The handler then needs only the versions.
 func held[T api.Object](lw api.ListerWatcher[T], hold informer.Holding[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	i := inform[T]{informer.New(lw, informer.Options[T]{
-		Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep, NoSharedParts: s.Unshared, Hold: hold,
+		Tuning: reflector.Tuning{NoWatchList: s.Listed}, Memory: reflector.Memory{KeepManagedFields: s.Keep, NoSharedParts: s.Unshared}, Hold: hold,
 	})}
 	return i, i.Handle(h, s.Coalesce)
 }

@@ -1,4 +1,4 @@
-package informer
+package slowcalls
 
 import (
 	"cmp"
@@ -10,22 +10,22 @@ import (
 const (
 	defaultStuckAfter = 5 * time.Minute // as in package controller
 
-	// checksPerStuckAfter is the number of checks of a watchdog within StuckAfter. It bounds the error of the reported
+	// checksPerPeriod is the number of checks of a watchdog within that time. It bounds the error of the reported
 	// times.
-	checksPerStuckAfter = 60
+	checksPerPeriod = 60
 )
 
-// watchdog reports calls of handlers that take longer than StuckAfter. It has no goroutine. It has one timer, which
+// Watchdog reports calls of handlers that take longer than a given time. It has no goroutine. It has one timer, which
 // runs only while a handler is called and not reported.
 //
 // Rule: a listener records the time when it takes a backlog, and again before its first call after each check of the
 // watchdog. Reason: reading the clock before each call would cost more than the work of many handlers; comparing the
 // number of checks costs a nanosecond. Price: a call may have begun later than its recorded time, by at most the time
 // between two checks. The recorded time is exact if the calls before it in its backlog were quick.
-type watchdog struct {
-	after time.Duration         // a negative value means never
-	epoch time.Time             // recorded times are nanoseconds since epoch, and positive
-	calls func() []*currentCall // of all listeners
+type Watchdog struct {
+	after time.Duration  // a negative value means never
+	epoch time.Time      // recorded times are nanoseconds since epoch, and positive
+	calls func() []*Call // of all listeners
 
 	checks atomic.Int64 // number of checks so far; a listener compares it before each call
 	armed  atomic.Bool  // the timer runs
@@ -36,23 +36,25 @@ type watchdog struct {
 	lastCheck int64 // time of the last check; 0 before the first one
 }
 
-func newWatchdog(after time.Duration, calls func() []*currentCall) *watchdog {
+// New returns a watchdog that reports calls which take longer than after: 0 means 5 minutes, a negative value never.
+// calls returns those of all listeners.
+func New(after time.Duration, calls func() []*Call) *Watchdog {
 	if after == 0 {
 		after = defaultStuckAfter
 	}
-	return &watchdog{after: after, epoch: time.Now().Add(-1), calls: calls}
+	return &Watchdog{after: after, epoch: time.Now().Add(-1), calls: calls}
 }
 
-func (w *watchdog) period() time.Duration { return max(w.after/checksPerStuckAfter, 1) }
+func (w *Watchdog) period() time.Duration { return max(w.after/checksPerPeriod, 1) }
 
 // offset returns a time in the form in which it is recorded.
-func (w *watchdog) offset(t time.Time) int64 { return int64(t.Sub(w.epoch)) }
+func (w *Watchdog) offset(t time.Time) int64 { return int64(t.Sub(w.epoch)) }
 
 // time returns a recorded time. The recorded time of a reported call is negative.
-func (w *watchdog) time(at int64) time.Time { return w.epoch.Add(time.Duration(max(at, -at))) }
+func (w *Watchdog) time(at int64) time.Time { return w.epoch.Add(time.Duration(max(at, -at))) }
 
 // arm starts the timer if it does not run.
-func (w *watchdog) arm() {
+func (w *Watchdog) arm() {
 	if w.after < 0 || w.armed.Load() {
 		return
 	}
@@ -64,14 +66,14 @@ func (w *watchdog) arm() {
 }
 
 // start starts the timer. The lock is held.
-func (w *watchdog) start(d time.Duration) {
+func (w *Watchdog) start(d time.Duration) {
 	w.armed.Store(true)
 	w.running.Add(1)
 	w.timer = time.AfterFunc(d, w.check)
 }
 
-// stop ends the watchdog after all listeners have ended. It waits until the timer's function has returned.
-func (w *watchdog) stop() {
+// Stop ends the watchdog after all listeners have ended. It waits until the timer's function has returned.
+func (w *Watchdog) Stop() {
 	w.mu.Lock()
 	if w.timer != nil && w.timer.Stop() {
 		w.running.Done()
@@ -81,22 +83,22 @@ func (w *watchdog) stop() {
 }
 
 // check reports the calls that take long. The timer continues if other calls are in flight.
-func (w *watchdog) check() {
+func (w *Watchdog) check() {
 	defer w.running.Done()
 	for _, c := range w.findLong() {
-		c.report("handler takes long", c.took)
+		c.Report("handler takes long", c.took)
 	}
 }
 
 // longCall is a call that takes long.
 type longCall struct {
-	*currentCall
+	*Call
 	took time.Duration
 }
 
 // findLong marks the calls that take long as reported, and returns them. A call whose time was not recorded again after
 // the last check began before that check. So an old recorded time does not make a quick call a long one.
-func (w *watchdog) findLong() (long []longCall) {
+func (w *Watchdog) findLong() (long []longCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed.Store(false) // first, so that a listener that begins a call from now on arms the watchdog again
@@ -124,44 +126,44 @@ func (w *watchdog) findLong() (long []longCall) {
 	return long
 }
 
-// currentCall is the recorded time of one listener's call. All fields except startedAt belong to the goroutine
+// Call is the recorded time of one listener's call. All fields except startedAt belong to the goroutine
 // that delivers.
-type currentCall struct {
-	watchdog *watchdog
-	report   func(what string, took time.Duration) // of a call that takes long, and of its return
+type Call struct {
+	Watchdog *Watchdog
+	Report   func(what string, took time.Duration) // of a call that takes long, and of its return
 
 	seenChecks int64        // the number of checks when the time was recorded
 	startedAt  atomic.Int64 // recorded time of the call in flight; 0 without a call, negative if it is reported
 }
 
-// begin records that calls begin now.
-func (c *currentCall) begin(now time.Time) {
-	c.seenChecks = c.watchdog.checks.Load()
-	c.setStart(c.watchdog.offset(now))
-	c.watchdog.arm()
+// Begin records that calls begin now.
+func (c *Call) Begin(now time.Time) {
+	c.seenChecks = c.Watchdog.checks.Load()
+	c.setStart(c.Watchdog.offset(now))
+	c.Watchdog.arm()
 }
 
-// next is called before each call.
-func (c *currentCall) next() {
-	if c.seenChecks != c.watchdog.checks.Load() {
-		c.begin(time.Now())
+// Next is called before each call.
+func (c *Call) Next() {
+	if c.seenChecks != c.Watchdog.checks.Load() {
+		c.Begin(time.Now())
 	}
 }
 
-// end records that no call is in flight.
-func (c *currentCall) end() { c.setStart(0) }
+// End records that no call is in flight.
+func (c *Call) End() { c.setStart(0) }
 
 // setStart replaces the recorded time. If the previous call was reported, its return is reported too.
-func (c *currentCall) setStart(at int64) {
+func (c *Call) setStart(at int64) {
 	if before := c.startedAt.Swap(at); before < 0 {
-		c.report("handler has returned", time.Since(c.watchdog.time(before)))
+		c.Report("handler has returned", time.Since(c.Watchdog.time(before)))
 	}
 }
 
-// stuckSince returns when the call in flight began if it is reported, and otherwise the zero time.
-func (c *currentCall) stuckSince() time.Time {
+// StuckSince returns when the call in flight began if it is reported, and otherwise the zero time.
+func (c *Call) StuckSince() time.Time {
 	if at := c.startedAt.Load(); at < 0 {
-		return c.watchdog.time(at)
+		return c.Watchdog.time(at)
 	}
 	return time.Time{}
 }

@@ -1,15 +1,16 @@
-package informer
+package factory
 
 import (
 	"reflect"
 	"unsafe"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 )
 
 // firstDifference returns the name of the first option in which two users of a shared informer differ, or "". It
 // ignores Logger.
-func firstDifference[T api.Object](a, b Options[T]) string {
+func firstDifference[T api.Object](a, b informer.Options[T]) string {
 	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
 	for _, f := range reflect.VisibleFields(va.Type()) {
 		if !f.Anonymous && f.Name != "Logger" && !sameOption(va.FieldByIndex(f.Index), vb.FieldByIndex(f.Index)) {

@@ -1,4 +1,4 @@
-package informer
+package factory
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// FactoryOptions are the options of a Factory.
-type FactoryOptions struct {
-	// Logger is the logger of informers whose Options have no Logger.
+// Options are the options of a Factory.
+type Options struct {
+	// Logger is the logger of informers whose own options have no Logger.
 	Logger *zap.Logger
 }
 
@@ -28,7 +29,7 @@ type Factory struct {
 	log    *zap.Logger
 	synced chan struct{} // closed when the informers that Synced waits for are synced
 
-	observers hooks.Set[func(Any)] // of new informers
+	observers hooks.Set[func(informer.Any)] // of new informers
 
 	mu            sync.Mutex // guards the fields below, and log
 	shared        map[shareKey]*sharedInformer
@@ -50,8 +51,8 @@ type shareKey struct {
 
 // sharedInformer is one informer and the number of its users.
 type sharedInformer struct {
-	informer Any // *Informer[T]
-	options  any // Options[T] of the first user
+	informer informer.Any // *informer.Informer[T]
+	options  any          // informer.Options[T] of the first user
 	run      func(context.Context) error
 	users    int
 	cancel   context.CancelFunc // nil before the informer starts
@@ -59,7 +60,7 @@ type sharedInformer struct {
 	releases []chan struct{}    // the done channels of shares that were released while the factory was ending
 }
 
-// UseLogger sets the logger of informers if FactoryOptions.Logger is nil. A manager calls it with its own logger.
+// UseLogger sets the logger of informers if Options.Logger is nil. A manager calls it with its own logger.
 // Informers that run keep theirs.
 func (f *Factory) UseLogger(log *zap.Logger) {
 	f.mu.Lock()
@@ -73,13 +74,13 @@ func (f *Factory) UseLogger(log *zap.Logger) {
 	}
 }
 
-// NewFactory returns a factory without informers.
-func NewFactory(o FactoryOptions) *Factory {
+// New returns a factory without informers.
+func New(o Options) *Factory {
 	return &Factory{log: o.Logger, synced: make(chan struct{}), shared: map[shareKey]*sharedInformer{}}
 }
 
 // Run runs the present and future informers until ctx ends. It then waits for them and returns the errors of those that
-// failed. Run can be called once; the next call returns ErrRunning.
+// failed. Run can be called once; the next call returns informer.ErrRunning.
 func (f *Factory) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (f *Factory) begin(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state != runstate.Created {
-		return ErrRunning
+		return informer.ErrRunning
 	}
 	f.state = runstate.Running
 	f.startInformer = func(s *sharedInformer) {
@@ -141,22 +142,22 @@ func (f *Factory) remove(s *sharedInformer) {
 // ConflictError is the error of Shared for options that conflict with those of the first user of the informer.
 type ConflictError struct {
 	Resource api.Resource
-	Option   string // the name of the field of Options
+	Option   string // the name of the field of informer.Options
 }
 
 // Error names the resource and the option.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("informer: %s is already shared with a different %s", e.Resource, e.Option)
+	return fmt.Sprintf("factory: %s is already shared with a different %s", e.Resource, e.Option)
 }
 
 // Share is the handle of one user of a shared informer.
 type Share[T api.Object] struct {
-	*Informer[T]
+	*informer.Informer[T]
 	factory *Factory
 	shared  *sharedInformer
 
 	mu            sync.Mutex // guards the fields below
-	registrations []Registration
+	registrations []informer.Registration
 	released      bool
 	done          chan struct{}
 }
@@ -165,12 +166,12 @@ type Share[T api.Object] struct {
 // factory runs. Two users share an informer if source, T, selectors, KeepManagedFields and NoSharedParts are equal. The
 // source is the Identity of lw, or lw itself if it is no api.Identified. If another option
 // except Logger differs, the error is a *ConflictError; functions are equal if they are the same function value. Shared
-// returns ErrStopped when the factory is ending, and panics if the source cannot be compared.
-func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*Share[T], error) {
+// returns informer.ErrStopped when the factory is ending, and panics if the source cannot be compared.
+func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o informer.Options[T]) (*Share[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state >= runstate.Ending {
-		return nil, fmt.Errorf("share %s: %w", lw.Collection().Resource, ErrStopped)
+		return nil, fmt.Errorf("share %s: %w", lw.Collection().Resource, informer.ErrStopped)
 	}
 	key := shareKey{
 		source: identity(lw), object: reflect.TypeFor[T](),
@@ -186,19 +187,19 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 		if f.startInformer != nil {
 			f.startInformer(s)
 		}
-	} else if option := firstDifference(s.options.(Options[T]), o); option != "" {
+	} else if option := firstDifference(s.options.(informer.Options[T]), o); option != "" {
 		return nil, &ConflictError{Resource: lw.Collection().Resource, Option: option}
 	}
 	s.users++
-	return &Share[T]{Informer: s.informer.(*Informer[T]), factory: f, shared: s, done: make(chan struct{})}, nil
+	return &Share[T]{Informer: s.informer.(*informer.Informer[T]), factory: f, shared: s, done: make(chan struct{})}, nil
 }
 
-func newShared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) *sharedInformer {
+func newShared[T api.Object](f *Factory, lw api.ListerWatcher[T], o informer.Options[T]) *sharedInformer {
 	own := o
 	if own.Logger == nil {
 		own.Logger = f.log
 	}
-	i := New(lw, own)
+	i := informer.New(lw, own)
 	return &sharedInformer{informer: i, options: o, run: i.Run, done: make(chan struct{})}
 }
 
@@ -209,30 +210,30 @@ func identity[T any](lw api.ListerWatcher[T]) any {
 		source = i.Identity()
 	}
 	if !reflect.ValueOf(source).Comparable() {
-		panic(fmt.Sprintf("informer: Shared compares sources, and a source of type %T cannot be compared; make it an api.Identified", source))
+		panic(fmt.Sprintf("factory: Shared compares sources, and a source of type %T cannot be compared; make it an api.Identified", source))
 	}
 	return source
 }
 
-// AddEventHandler is Informer.AddEventHandler. Release removes the handler.
-func (s *Share[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (Registration, error) {
-	return s.register(func() (Registration, error) { return s.Informer.AddEventHandler(h, o) })
+// AddEventHandler is informer.Informer.AddEventHandler. Release removes the handler.
+func (s *Share[T]) AddEventHandler(h informer.ResourceEventHandler[T], o informer.HandlerOptions) (informer.Registration, error) {
+	return s.register(func() (informer.Registration, error) { return s.Informer.AddEventHandler(h, o) })
 }
 
-// Subscribe is Informer.Subscribe. Release removes the handler.
-func (s *Share[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error) {
-	return s.register(func() (Registration, error) { return s.Informer.Subscribe(f, o) })
+// Subscribe is informer.Informer.Subscribe. Release removes the handler.
+func (s *Share[T]) Subscribe(f func(api.Change[T]), o informer.HandlerOptions) (informer.Registration, error) {
+	return s.register(func() (informer.Registration, error) { return s.Informer.Subscribe(f, o) })
 }
 
-func (s *Share[T]) register(register func() (Registration, error)) (Registration, error) {
+func (s *Share[T]) register(register func() (informer.Registration, error)) (informer.Registration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.released {
-		return nil, ErrStopped
+		return nil, informer.ErrStopped
 	}
 	r, err := register()
 	if err == nil {
-		gone := func(r Registration) bool { return runstate.IsClosed(r.Done()) }
+		gone := func(r informer.Registration) bool { return runstate.IsClosed(r.Done()) }
 		s.registrations = append(slices.DeleteFunc(s.registrations, gone), r)
 	}
 	return r, err
@@ -261,7 +262,7 @@ func (s *Share[T]) Done() <-chan struct{} { return s.done }
 
 // release removes a user, and closes done when the user's handlers and, if it was the last user, the informer have
 // ended.
-func (f *Factory) release(s *sharedInformer, registrations []Registration, done chan struct{}) {
+func (f *Factory) release(s *sharedInformer, registrations []informer.Registration, done chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.users--
@@ -282,7 +283,7 @@ func (f *Factory) release(s *sharedInformer, registrations []Registration, done 
 	}
 }
 
-func waitAndClose(s *sharedInformer, last bool, registrations []Registration, done chan struct{}) {
+func waitAndClose(s *sharedInformer, last bool, registrations []informer.Registration, done chan struct{}) {
 	for _, r := range registrations {
 		<-r.Done()
 	}

@@ -1,38 +1,20 @@
-package informer
+package factory
 
 import (
 	"context"
 	"slices"
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// Any is an Informer of any type, without the methods that depend on the type. *Informer[T] and *Share[T] implement it.
-type Any interface {
-	// Synced is closed when the cache holds the first list.
-	Synced() <-chan struct{}
-	// Stopped is closed when Run is ending.
-	Stopped() <-chan struct{}
-	// Status returns the state of the informer.
-	Status() Status
-	// Trace makes the informer call the functions of a trace.
-	Trace(t Trace) (stop func())
-	// UseLogger sets the logger if the informer has none and does not run.
-	UseLogger(log *zap.Logger)
-}
-
-var (
-	_ Any = (*Informer[api.Object])(nil)
-	_ Any = (*Share[api.Object])(nil)
-)
+var _ informer.Any = (*Share[api.Object])(nil)
 
 // ObserveInformers calls f with every shared informer: at once with the present ones, and later with each new one. f
 // must not use the factory. It is for metrics. The returned function ends the calls.
-func (f *Factory) ObserveInformers(observe func(Any)) (stop func()) {
+func (f *Factory) ObserveInformers(observe func(informer.Any)) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.shared {
@@ -47,14 +29,14 @@ func (f *Factory) ObserveInformers(observe func(Any)) (stop func()) {
 // considers only the informers at the time of the call.
 func (f *Factory) Synced() <-chan struct{} { return f.synced }
 
-// Status returns the status of each shared informer, ordered by name. It may be called on any
-// goroutine, before, during and after Run.
-func (f *Factory) Status() []Status {
-	var all []Status
+// Status returns the status of each shared informer, ordered by name. It may be called on any goroutine, before, during
+// and after Run.
+func (f *Factory) Status() []informer.Status {
+	var all []informer.Status
 	for _, s := range f.current() {
 		all = append(all, s.informer.Status())
 	}
-	slices.SortStableFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b informer.Status) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -1,4 +1,4 @@
-package informer
+package slowcalls
 
 import (
 	"testing"
@@ -24,8 +24,8 @@ func TestFindLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var c currentCall
-				w := newWatchdog(time.Minute, func() []*currentCall { return []*currentCall{&c} })
+				var c Call
+				w := New(time.Minute, func() []*Call { return []*Call{&c} })
 				<-time.After(2 * time.Hour)
 				now := time.Now()
 				c.startedAt.Store(w.offset(now.Add(-tc.recorded)))
@@ -34,7 +34,7 @@ func TestFindLong(t *testing.T) {
 				}
 				require.Equal(t, tc.long, len(w.findLong()) == 1)
 				require.Equal(t, !tc.long, w.armed.Load(), "the timer must run until the call is reported, and no longer")
-				w.stop()
+				w.Stop()
 			})
 		})
 	}

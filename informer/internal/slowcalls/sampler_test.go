@@ -1,4 +1,4 @@
-package informer
+package slowcalls
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // sampledCalls simulates calls of a known duration, and records what the sampler does.
 type sampledCalls struct {
-	callSampler
+	Sampler
 	now      time.Time
 	reads    int
 	warnings []time.Duration
@@ -17,18 +17,18 @@ type sampledCalls struct {
 
 func newSampledCalls() *sampledCalls {
 	p := &sampledCalls{now: time.Unix(1, 0)}
-	p.begin(p.now)
+	p.Begin(p.now)
 	return p
 }
 
 func (p *sampledCalls) calls(n int, each time.Duration) {
 	for range n {
 		p.now = p.now.Add(each)
-		if !p.count() {
+		if !p.Count() {
 			continue
 		}
 		p.reads++
-		if took, warn := p.measure(p.now); warn {
+		if took, warn := p.Measure(p.now); warn {
 			p.warnings = append(p.warnings, took)
 		}
 	}
@@ -81,12 +81,12 @@ func TestSamplerLimits(t *testing.T) {
 	require.Equal(t, 4, p.reads, "samples of 1, 2, 4 and 1")
 
 	p = newSampledCalls()
-	p.calls(1, slowHandlerCall)
+	p.calls(1, slowCall)
 	require.Empty(t, p.warnings)
-	p.calls(1, slowHandlerCall+1)
+	p.calls(1, slowCall+1)
 	require.Len(t, p.warnings, 1)
-	p.calls(1, slowHandlerPause)
+	p.calls(1, pause)
 	require.Len(t, p.warnings, 1)
-	p.calls(1, slowHandlerCall+1)
+	p.calls(1, slowCall+1)
 	require.Len(t, p.warnings, 2)
 }
