@@ -24,8 +24,14 @@ type attempt[K comparable] struct {
 	number     int // 1 for the first attempt; counted from the last Forget
 	id         [2]uint64
 	started    time.Time
-	took       time.Duration
-	timedOut   bool
+
+	// The fields below are set when the reconciler has returned.
+	took     time.Duration
+	timedOut bool
+	outcome  Outcome
+	result   Result
+	next     time.Time // when the key is due again because of this reconcile; see Report.Next
+	err      error
 
 	mu   sync.Mutex // guards over
 	over bool       // the causes belong to the queue again
@@ -74,10 +80,10 @@ func (a *attempt[K]) logger() *zap.Logger {
 	return a.controller.log.With(zap.String("key", formatKey(a.work.Key)), zap.String("reconcileID", a.reconcileID()))
 }
 
-// log writes one entry about the end of the attempt: failures at level error, all others at level debug.
-func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
+// logEnd writes one entry about the end of an attempt: failures at level error, all others at level debug.
+func (c *Controller[K]) logEnd(a *attempt[K]) {
 	level, message := zapcore.DebugLevel, "reconciled"
-	switch outcome {
+	switch a.outcome {
 	case Failed:
 		level, message = zapcore.ErrorLevel, "reconcile failed"
 	case Terminal:
@@ -87,25 +93,23 @@ func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
 	case Cancelled:
 		message = "reconcile cancelled"
 	}
-	entry := a.controller.log.Check(level, message)
+	entry := c.log.Check(level, message)
 	if entry == nil {
 		return
 	}
 	fields := a.fields(a.took, a.work.Causes)
-	if r.RequeueAfter > 0 && err == nil {
-		fields = append(fields, zap.Duration("after", r.RequeueAfter))
+	after := "after"
+	if a.err != nil {
+		fields, after = append(fields, zap.NamedError("err", a.err)), "ignored_after"
 	}
-	if err != nil {
-		fields = append(fields, zap.NamedError("err", err))
-	}
-	if r.RequeueAfter > 0 && err != nil {
-		fields = append(fields, zap.Duration("ignored_after", r.RequeueAfter))
+	if a.result.RequeueAfter > 0 {
+		fields = append(fields, zap.Duration(after, a.result.RequeueAfter))
 	}
 	if a.timedOut {
 		fields = append(fields, zap.Bool("timed_out", true))
 	}
 	var p *api.PanicError
-	if errors.As(err, &p) {
+	if errors.As(a.err, &p) {
 		fields = append(fields, zap.ByteString("stack", p.Stack))
 	}
 	entry.Write(fields...)

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller/internal/history"
 	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/workqueue"
@@ -24,7 +25,7 @@ type Controller[K comparable] struct {
 	ownLogger  bool // Options had a logger
 	queue      *workqueue.Queue[K]
 	gates      heldKeys[K]
-	history    history[K]
+	history    *history.History[K]
 	traces     hooks.Set[Trace]
 	counters   counters
 
@@ -58,15 +59,12 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 	c := &Controller[K]{
 		name: name, reconciler: inner, o: o,
 		log: o.Logger.With(zap.String("controller", name)), ownLogger: ownLogger,
-		queue:  queue,
-		gates:  heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
-		synced: make(chan struct{}),
-
-		history: history[K]{limit: o.History, keys: map[K]*keyHistory[K]{}},
+		queue:   queue,
+		gates:   heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
+		history: history.New[K](o.History),
+		synced:  make(chan struct{}),
 	}
-	if o.OnReconcile != nil {
-		c.Trace(Trace{Report: o.OnReconcile})
-	}
+	c.traceSelf()
 	return c
 }
 

@@ -60,7 +60,13 @@ func (f *feed) Run(ctx context.Context, sink *controller.Sink[string]) error {
 	}
 }
 
-// reports collects the arguments of OnReconcile.
+// traced returns c after its reports go to f.
+func traced[K comparable](c *controller.Controller[K], f func(controller.Report)) *controller.Controller[K] {
+	c.Trace(controller.Trace{Reconciled: func(r controller.Reconciled) { f(r.Report()) }})
+	return c
+}
+
+// reports collects reports.
 type reports struct {
 	mu  sync.Mutex // guards the field below
 	all []controller.Report
@@ -218,7 +224,7 @@ func TestReconcilePanicIsContained(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)
 		var seen reports
 		calls := 0
-		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			calls++
 			switch calls {
 			case 1:
@@ -229,7 +235,7 @@ func TestReconcilePanicIsContained(t *testing.T) {
 				runtime.Goexit()
 			}
 			return controller.Result{}, nil
-		}), controller.Options{OnReconcile: seen.add, Logger: zap.New(core)})
+		}), controller.Options{Logger: zap.New(core)}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -261,7 +267,7 @@ func TestReconcileTimeout(t *testing.T) {
 		var seen reports
 		calls := 0
 		var kept context.Context
-		ctl := controller.New("test", reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
 			kept = ctx
 			if calls++; calls == 1 {
 				<-ctx.Done()
@@ -269,7 +275,7 @@ func TestReconcileTimeout(t *testing.T) {
 				return controller.Result{}, ctx.Err()
 			}
 			return controller.Result{}, nil
-		}), controller.Options{ReconcileTimeout: time.Second, OnReconcile: seen.add})
+		}), controller.Options{ReconcileTimeout: time.Second}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -362,10 +368,10 @@ func TestContextOfReconcile(t *testing.T) {
 func TestReportSaysWhereTimeWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
-		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			linger(10 * time.Second)
 			return controller.Result{RequeueAfter: time.Hour}, nil
-		}), controller.Options{OnReconcile: seen.add})
+		}), controller.Options{}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -412,9 +418,9 @@ func TestRunEndsInEveryState(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var seen reports
 				core, logs := observer.New(zapcore.ErrorLevel)
-				ctl := controller.New("test", test.reconciler, controller.Options{
-					Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Hour}}, OnReconcile: seen.add, Logger: zap.New(core),
-				})
+				ctl := traced(controller.New("test", test.reconciler, controller.Options{
+					Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Hour}}, Logger: zap.New(core),
+				}), seen.add)
 				f := newFeed()
 				w := ctl.Watch(f)
 				stop := start(t, ctl.Run)
@@ -459,7 +465,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			var seen reports
-			ctl := controller.New("test", blocked, controller.Options{OnReconcile: seen.add})
+			ctl := traced(controller.New("test", blocked, controller.Options{}), seen.add)
 			ctl.Watch(oddSource(func(_ context.Context, sink *controller.Sink[string]) error {
 				sink.Add("a", workqueue.Item{})
 				return nil

@@ -2,15 +2,53 @@ package controller
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/leatproject/leat/controller/internal/history"
+	"github.com/leatproject/leat/workqueue"
 )
 
 // Why returns up to four reconciles of a key, newest first, if the controller remembers them; see Options.History. An
 // error is kept as text only, and a long text is cut. controller-runtime has nothing like it.
-func (c *Controller[K]) Why(key K) []Report { return c.history.find(c.name, key) }
+func (c *Controller[K]) Why(key K) []Report { return c.reports(key, c.history.Find(key)) }
+
+// remember adds an attempt to the history.
+func (c *Controller[K]) remember(a *attempt[K]) {
+	if c.history == nil {
+		return
+	}
+	w := &a.work
+	e := history.Entry{
+		ID: a.id, Attempt: a.number, Started: a.started, Took: a.took, RequeueAfter: a.requeueAfter(), Next: a.next,
+		Outcome: string(a.outcome), TimedOut: a.timedOut, Failed: a.err != nil,
+		Work: workqueue.Work[struct{}]{Causes: w.Causes, CausesOmitted: w.CausesOmitted, Priority: w.Priority, Added: w.Added, Ready: w.Ready},
+	}
+	if e.Failed {
+		e.Err = history.ErrorText(a.err)
+	}
+	c.history.Note(w.Key, &e)
+}
+
+// reports returns what the history has of a key.
+func (c *Controller[K]) reports(key K, entries []history.Entry) (all []Report) {
+	for _, e := range entries {
+		r := Report{
+			Controller: c.name, Key: formatKey(key), ID: formatID(e.ID), Attempt: e.Attempt, Priority: e.Work.Priority,
+			Causes: e.Work.Causes, CausesOmitted: e.Work.CausesOmitted,
+			Added: e.Work.Added, Ready: e.Work.Ready, Started: e.Started, Took: e.Took,
+			Outcome: Outcome(e.Outcome), RequeueAfter: e.RequeueAfter, Next: e.Next, TimedOut: e.TimedOut,
+		}
+		if e.Failed {
+			r.Err = errors.New(e.Err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
 
 // DebugHandler returns a handler that describes the controller in JSON, for people. The fields are those of Stats and
 // Report; durations are in nanoseconds. It answers
@@ -45,6 +83,13 @@ func (c *Controller[K]) DebugHandler() http.Handler {
 			_ = e.Encode(answer) // it fails only if the client is gone
 		}
 	})
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return history.ErrorText(err)
 }
 
 // debugState is the answer about a controller.
@@ -103,7 +148,8 @@ func (c *Controller[K]) debugKey(text string) (answer debugKey, known bool) {
 			Causes: w.Causes, CausesOmitted: w.CausesOmitted, Added: w.Added, Ready: w.Ready,
 		}}
 	}
-	for _, report := range c.history.findText(c.name, text) {
+	key, past := c.history.Match(func(key K) bool { return formatKey(key) == text })
+	for _, report := range c.reports(key, past) {
 		answer.Reconciles = append(answer.Reconciles, debugReport{Report: report, Err: errorText(report.Err)})
 	}
 	return answer, answer.Gated != nil || answer.Running != nil || len(answer.Reconciles) > 0

@@ -27,11 +27,11 @@ func TestWhyHasTheLastReconciles(t *testing.T) {
 		results := []controller.Result{{}, {RequeueAfter: time.Hour, Priority: 2}, {}, {}, {}}
 		failures := []error{errors.New("no luck"), nil, controller.TerminalError(errors.New("hopeless")), nil, nil}
 		calls := 0
-		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			linger(time.Second)
 			calls++
 			return results[calls-1], failures[calls-1]
-		}), controller.Options{OnReconcile: seen.add, Queue: workqueue.Options{MaxCauses: 2}})
+		}), controller.Options{Queue: workqueue.Options{MaxCauses: 2}}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)

@@ -155,7 +155,8 @@ func ExampleReconcileID() {
 		return inner.Reconcile(context.WithValue(ctx, span{}, controller.ReconcileID(ctx)), key)
 	})
 	done := make(chan struct{})
-	c := controller.New("mills", traced, controller.Options{OnReconcile: func(controller.Report) { close(done) }})
+	c := controller.New("mills", traced, controller.Options{})
+	c.Trace(controller.Trace{Reconciled: func(controller.Reconciled) { close(done) }})
 	stop := runAll(c.Run)
 	c.Add("mill", workqueue.Item{Cause: workqueue.Cause{Source: "http", Event: "request"}})
 	<-done
@@ -210,7 +211,8 @@ func ExampleController_Why() {
 			return controller.Result{}, errors.New("no water")
 		}
 		return controller.Result{}, nil
-	}), controller.Options{OnReconcile: func(controller.Report) { done <- struct{}{} }})
+	}), controller.Options{})
+	c.Trace(controller.Trace{Reconciled: func(controller.Reconciled) { done <- struct{}{} }})
 	stop := runAll(c.Run)
 	c.Add("mill", workqueue.Item{Cause: workqueue.Cause{Source: "http", Event: "request"}})
 	<-done

@@ -19,7 +19,7 @@ import (
 // listen runs a controller that watches a source, and returns it with its reports.
 func listen(t *testing.T, s controller.Source[string]) (ctl *controller.Controller[string], seen *reports, stop func() error) {
 	seen = new(reports)
-	ctl = controller.New("test", reconcileFunc(succeed), controller.Options{OnReconcile: seen.add})
+	ctl = traced(controller.New("test", reconcileFunc(succeed), controller.Options{}), seen.add)
 	ctl.Watch(s)
 	stop = start(t, ctl.Run)
 	<-ctl.Synced()

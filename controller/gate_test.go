@@ -95,10 +95,10 @@ func TestGatedKeyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		d := newDoor("a")
-		ctl := controller.New("test", controller.Gated(reconcileFunc(func(ctx context.Context, key string) (controller.Result, error) {
+		ctl := traced(controller.New("test", controller.Gated(reconcileFunc(func(ctx context.Context, key string) (controller.Result, error) {
 			require.Equal(t, key, ctx.Value(doorKey{}), "the context comes from the gate")
 			return controller.Result{}, nil
-		}), d), controller.Options{Queue: workqueue.Options{MaxCauses: 3}, OnReconcile: seen.add})
+		}), d), controller.Options{Queue: workqueue.Options{MaxCauses: 3}}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -151,7 +151,7 @@ func TestGateThatShutsAgain(t *testing.T) {
 			held = append(held, again)
 			return len(held) > 2
 		})
-		ctl := controller.New("test", controller.Gated(reconcileFunc(succeed), gate), controller.Options{OnReconcile: seen.add})
+		ctl := traced(controller.New("test", controller.Gated(reconcileFunc(succeed), gate), controller.Options{}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -186,13 +186,13 @@ func TestGateThatIsReadyBeforeItHasAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		asked := 0
-		ctl := controller.New("test", controller.Gated(reconcileFunc(succeed), gateFunc(func(_ string, again func()) bool {
+		ctl := traced(controller.New("test", controller.Gated(reconcileFunc(succeed), gateFunc(func(_ string, again func()) bool {
 			if asked++; asked == 1 {
 				again()
 				return false
 			}
 			return true
-		})), controller.Options{OnReconcile: seen.add})
+		})), controller.Options{}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -208,13 +208,13 @@ func TestGateCountsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		d := newDoor()
-		ctl := controller.New("test", controller.Gated(reconcileFunc(func(ctx context.Context, key string) (controller.Result, error) {
+		ctl := traced(controller.New("test", controller.Gated(reconcileFunc(func(ctx context.Context, key string) (controller.Result, error) {
 			if controller.Attempt(ctx) < 3 {
 				d.close(key)
 				return controller.Result{}, errors.New("no luck")
 			}
 			return controller.Result{}, nil
-		}), d), controller.Options{OnReconcile: seen.add, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second, Max: time.Hour}}})
+		}), d), controller.Options{Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second, Max: time.Hour}}}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -239,7 +239,7 @@ func TestSeveralGates(t *testing.T) {
 		var seen reports
 		inner, outer := newDoor("a"), newDoor("a")
 		r := controller.Gated(controller.Gated(reconcileFunc(succeed), inner), outer)
-		ctl := controller.New("test", r, controller.Options{OnReconcile: seen.add})
+		ctl := traced(controller.New("test", r, controller.Options{}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -262,9 +262,9 @@ func TestGatePanicPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.ErrorLevel)
 		var seen reports
-		ctl := controller.New("test", controller.Gated(reconcileFunc(succeed), gateFunc(func(string, func()) bool {
+		ctl := traced(controller.New("test", controller.Gated(reconcileFunc(succeed), gateFunc(func(string, func()) bool {
 			panic("a bug")
-		})), controller.Options{OnReconcile: seen.add, Logger: zap.New(core)})
+		})), controller.Options{Logger: zap.New(core)}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -325,12 +325,12 @@ func TestGateLosesNothing(t *testing.T) {
 			const keys = 5
 			d, told := newDoor(), map[string]int{}
 			var mu sync.Mutex
-			ctl := controller.New("test", controller.Gated(reconcileFunc(succeed), d), controller.Options{
-				Workers: 3, OnReconcile: func(report controller.Report) {
-					mu.Lock()
-					defer mu.Unlock()
-					told[report.Key] += len(report.Causes) + report.CausesOmitted
-				},
+			ctl := traced(controller.New("test", controller.Gated(reconcileFunc(succeed), d), controller.Options{
+				Workers: 3,
+			}), func(report controller.Report) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[report.Key] += len(report.Causes) + report.CausesOmitted
 			})
 			f := newFeed()
 			ctl.Watch(f)

@@ -9,7 +9,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
@@ -235,6 +234,5 @@ func (l *notSyncedError) Unwrap() error { return l.status.Reflector.Err }
 
 var (
 	_ Informer[api.Object] = (*informer.Informer[api.Object])(nil)
-	_ Informer[api.Object] = (*factory.Share[api.Object])(nil)
 	_ fmt.Stringer         = InformerSource[api.Object, api.Key]{}
 )

@@ -117,7 +117,7 @@ func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 					server.objects[keyOf("a")].ResourceVersion = ""
 				}
 				var seen reports
-				ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
+				ctl := traced(controller.New("test", &recorder{}, controller.Options{}), seen.add)
 				i := informer.New(server, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true, NoListReuse: true}})
 				ctl.Watch(controller.For[*thing](i).When(func(n api.Change[*thing]) bool { return !n.InitialList }))
 				start(t, i.Run)

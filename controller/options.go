@@ -43,8 +43,6 @@ type Options struct {
 	// no limit.
 	CacheSyncTimeout time.Duration
 
-	// OnReconcile is called after every reconcile. It is Trace.Report of a trace that New adds.
-	OnReconcile func(Report)
 	// Logger receives log entries; nil means no log.
 	Logger *zap.Logger
 

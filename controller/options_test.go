@@ -78,7 +78,7 @@ func TestWorkersOfAKind(t *testing.T) {
 
 func TestEffectiveOptions(t *testing.T) {
 	withoutFuncs := func(o controller.Options) controller.Options {
-		o.Queue.Metrics, o.OnReconcile, o.Logger = nil, nil, nil
+		o.Queue.Metrics, o.Logger = nil, nil
 		return o
 	}
 	plain := controller.New("plain", reconcileFunc(succeed), controller.Options{})
@@ -120,9 +120,9 @@ func TestEffectiveOptions(t *testing.T) {
 func TestDefaultsOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
-		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			return controller.Result{}, errPanic
-		}), controller.Options{MaxRetries: 30, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second}}, OnReconcile: seen.add})
+		}), controller.Options{MaxRetries: 30, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second}}}), seen.add)
 		start(t, ctl.Run)
 		ctl.Add("a", workqueue.Item{})
 		pass(24 * time.Hour)

@@ -59,7 +59,7 @@ func checkResult(t *testing.T, result controller.Result, err error, failures int
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		calls := 0
-		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			switch calls++; {
 			case calls <= failures:
 				return controller.Result{}, errors.New("a failure before")
@@ -69,7 +69,7 @@ func checkResult(t *testing.T, result controller.Result, err error, failures int
 				panic(errPanic)
 			}
 			return result, err
-		}), controller.Options{MaxRetries: 1, OnReconcile: seen.add, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Minute}}})
+		}), controller.Options{MaxRetries: 1, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Minute}}}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)

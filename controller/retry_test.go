@@ -89,9 +89,9 @@ func TestTerminalErrorRemembersBackoff(t *testing.T) {
 func TestMaxRetriesDropsTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
-		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+		ctl := traced(controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			return controller.Result{}, errors.New("no luck")
-		}), controller.Options{MaxRetries: 2, OnReconcile: seen.add})
+		}), controller.Options{MaxRetries: 2}), seen.add)
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)

@@ -367,7 +367,7 @@ func TestMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
 		var seen reports
-		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{OnReconcile: seen.add, Queue: workqueue.Options{MaxCauses: 10}})
+		ctl := traced(controller.New("test", reconcileFunc(succeed), controller.Options{Queue: workqueue.Options{MaxCauses: 10}}), seen.add)
 		ctl.Watch(controller.Map(c.running(t), func(object *thing) []string {
 			var keys []string
 			for _, letter := range object.Spec {
@@ -431,9 +431,9 @@ func TestInitialListAndResyncAreLowPriority(t *testing.T) {
 		c := new(cluster).collection(things)
 		before := c.apply(named("before"))
 		var seen reports
-		ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
+		ctl := traced(controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 			return controller.Result{}, nil
-		}), controller.Options{OnReconcile: seen.add})
+		}), controller.Options{}), seen.add)
 		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, Handling: informer.Handling{ResyncPeriod: time.Hour}})
 		began := time.Now()
 		ctl.Watch(controller.For(i))

@@ -75,11 +75,12 @@ func TestBuild(t *testing.T) {
 			Reconciler: reconcileFunc(func(context.Context, string) (controller.Result, error) {
 				return controller.Result{}, errors.New("no luck")
 			}),
-			Options:  controller.Options{MaxRetries: 1, OnReconcile: seen.add},
+			Options:  controller.Options{MaxRetries: 1},
 			Limiters: []workqueue.RateLimiter[string]{workqueue.FastSlow[string](time.Hour, time.Hour, 1)},
 		}.Build()
 		require.NoError(t, err)
 		require.Equal(t, "test", ctl.Name())
+		traced(ctl, seen.add)
 		start(t, ctl.Run)
 		first.add("a", workqueue.Item{})
 		pass(time.Second)

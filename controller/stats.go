@@ -53,20 +53,21 @@ type Report struct {
 	TimedOut bool // Options.ReconcileTimeout passed
 }
 
-func (a *attempt[K]) report(outcome Outcome, r Result, next time.Time, err error) Report {
+// Report implements Reconciled.
+func (a *attempt[K]) Report() Report {
 	return Report{
 		Controller: a.controller.name, Key: formatKey(a.work.Key), ID: a.reconcileID(),
 		Attempt: a.number, Priority: a.work.Priority,
 		Causes: a.work.Causes, CausesOmitted: a.work.CausesOmitted,
 		Added: a.work.Added, Ready: a.work.Ready, Started: a.started, Took: a.took,
-		Outcome: outcome, RequeueAfter: r.after(outcome), Next: next, Err: err, TimedOut: a.timedOut,
+		Outcome: a.outcome, RequeueAfter: a.requeueAfter(), Next: a.next, Err: a.err, TimedOut: a.timedOut,
 	}
 }
 
-// after returns the delay after which the key is added again because the reconcile requested it.
-func (r Result) after(outcome Outcome) time.Duration {
-	if outcome == Requeued {
-		return r.RequeueAfter
+// requeueAfter returns the delay after which the key is added again because the reconcile requested it.
+func (a *attempt[K]) requeueAfter() time.Duration {
+	if a.outcome == Requeued {
+		return a.result.RequeueAfter
 	}
 	return 0
 }
@@ -77,27 +78,29 @@ type counters struct {
 	succeeded, requeued, failed, terminal, dropped, cancelled atomic.Int64
 }
 
-func (c *counters) count(outcome Outcome, timedOut bool, err error) {
-	if timedOut {
-		c.timeouts.Add(1)
+// count counts an attempt that has ended.
+func (c *Controller[K]) count(a *attempt[K]) {
+	n := &c.counters
+	if a.timedOut {
+		n.timeouts.Add(1)
 	}
 	var p *api.PanicError
-	if errors.As(err, &p) {
-		c.panics.Add(1)
+	if errors.As(a.err, &p) {
+		n.panics.Add(1)
 	}
-	switch outcome {
+	switch a.outcome {
 	case Succeeded:
-		c.succeeded.Add(1)
+		n.succeeded.Add(1)
 	case Requeued:
-		c.requeued.Add(1)
+		n.requeued.Add(1)
 	case Failed:
-		c.failed.Add(1)
+		n.failed.Add(1)
 	case Terminal:
-		c.terminal.Add(1)
+		n.terminal.Add(1)
 	case Dropped:
-		c.dropped.Add(1)
+		n.dropped.Add(1)
 	case Cancelled:
-		c.cancelled.Add(1)
+		n.cancelled.Add(1)
 	}
 }
 

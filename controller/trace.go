@@ -6,25 +6,34 @@ import "time"
 // nil. They run on the worker's goroutine, before the key is Done, so the worker and the key wait for them. They must
 // neither block nor panic.
 type Trace struct {
-	// Times is called after every reconcile.
-	Times func(Times)
-	// Report is called after every reconcile with everything that is known about it. Each reconcile then costs the
-	// memory of a Report.
-	Report func(Report)
+	// Reconciled is called after every reconcile.
+	Reconciled func(Reconciled)
+}
+
+// Reconciled is a reconcile that has returned. It is valid until the function of the trace returns.
+type Reconciled interface {
+	// Times returns the times of the reconcile and of the events before it. It needs no memory.
+	Times() Times
+	// Report returns everything that is known about the reconcile. It needs memory.
+	Report() Report
 }
 
 // Trace calls the functions of t after every reconcile that ends from now on, until stop is called. It may be called at
-// any time. Without a trace, a reconcile costs one atomic load.
+// any time. The controller's own log, counters and history are traces too.
 func (c *Controller[K]) Trace(t Trace) (stop func()) { return c.traces.Add(t) }
 
+// traceSelf adds the traces of the controller itself.
+func (c *Controller[K]) traceSelf() {
+	for _, see := range []func(*attempt[K]){c.count, c.remember, c.logEnd} {
+		c.Trace(Trace{Reconciled: func(r Reconciled) { see(r.(*attempt[K])) }})
+	}
+}
+
 // trace reports an attempt that has ended.
-func (c *Controller[K]) trace(a *attempt[K], outcome Outcome, r Result, next time.Time, err error) {
+func (c *Controller[K]) trace(a *attempt[K]) {
 	for _, t := range c.traces.All() {
-		if t.Times != nil {
-			t.Times(a.times())
-		}
-		if t.Report != nil {
-			t.Report(a.report(outcome, r, next, err))
+		if t.Reconciled != nil {
+			t.Reconciled(a)
 		}
 	}
 }
@@ -41,7 +50,8 @@ type Times struct {
 	Started, Done time.Time
 }
 
-func (a *attempt[K]) times() Times {
+// Times implements Reconciled.
+func (a *attempt[K]) Times() Times {
 	t := Times{Ready: a.work.Ready, Started: a.started, Done: a.started.Add(a.took)}
 	for i := range a.work.Causes {
 		c := &a.work.Causes[i]

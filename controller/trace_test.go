@@ -30,7 +30,7 @@ func TestTraceOfTimes(t *testing.T) {
 		}), controller.Options{})
 		ctl.Watch(controller.For(objects.running(t)))
 		var seen []controller.Times
-		stop := ctl.Trace(controller.Trace{Times: func(s controller.Times) { seen = append(seen, s) }})
+		stop := ctl.Trace(controller.Trace{Reconciled: func(r controller.Reconciled) { seen = append(seen, r.Times()) }})
 		began := time.Now()
 		at := func(d time.Duration) time.Time { return began.Add(d) }
 		start(t, ctl.Run)
@@ -57,7 +57,7 @@ func TestReceivedIsTheTimeOfTheOldestEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
 		var seen []controller.Times
-		ctl.Trace(controller.Trace{Times: func(s controller.Times) { seen = append(seen, s) }})
+		ctl.Trace(controller.Trace{Reconciled: func(r controller.Reconciled) { seen = append(seen, r.Times()) }})
 		began := time.Now()
 		for _, cause := range []workqueue.Cause{
 			{Event: "resync", At: began.Add(-5 * time.Second)},
@@ -92,7 +92,9 @@ func TestNoTraceCostsNothing(t *testing.T) {
 		})
 	}
 	nobody := allocations(func(*controller.Controller[string]) {})
-	told := allocations(func(c *controller.Controller[string]) { c.Trace(controller.Trace{Times: func(controller.Times) {}}) })
+	told := allocations(func(c *controller.Controller[string]) {
+		c.Trace(controller.Trace{Reconciled: func(r controller.Reconciled) { _ = r.Times() }})
+	})
 	require.Equal(t, nobody, told)
 }
 
@@ -106,7 +108,8 @@ func TestTraceOfReports(t *testing.T) {
 			return controller.Result{RequeueAfter: time.Hour}, err
 		}), controller.Options{})
 		seen := make(chan controller.Report, 9)
-		stop := ctl.Trace(controller.Trace{Report: func(r controller.Report) {
+		stop := ctl.Trace(controller.Trace{Reconciled: func(ended controller.Reconciled) {
+			r := ended.Report()
 			r.Causes = nil // they belong to the queue
 			seen <- r
 		}})

@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -61,16 +63,15 @@ func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K], place 
 	c.counters.active.Add(1)
 	a := c.newAttempt(w)
 	place.Store(a)
-	err := errGoexit
-	var result Result
+	a.err = errGoexit
 	defer func() {
 		a.end()
 		place.Store(nil)
-		c.settle(a, result, err, ctx.Err() != nil)
+		c.settle(a, ctx.Err() != nil)
 		c.counters.active.Add(-1)
 		c.queue.Done(w.Key)
 	}()
-	result, err = c.reconcile(ctx, a)
+	a.result, a.err = c.reconcile(ctx, a)
 }
 
 // reconcile calls the reconciler once.
@@ -103,18 +104,18 @@ func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Resul
 
 // settle decides what happens to a key: see the table in the package's documentation. ending means that the controller
 // is ending. Then a context error tells nothing about the object, and the queue drops all keys that are added.
-func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) {
+func (c *Controller[K]) settle(a *attempt[K], ending bool) {
 	again := workqueue.Item{Priority: a.work.Priority}
-	if r.Priority != 0 {
-		again.Priority = r.Priority
+	if a.result.Priority != 0 {
+		again.Priority = a.result.Priority
 	}
-	outcome := c.classify(a, r, err, ending)
-	switch outcome {
+	a.outcome = c.classify(a, ending)
+	switch a.outcome {
 	case Succeeded, Dropped:
 		c.queue.Forget(a.work.Key)
 	case Requeued:
 		c.queue.Forget(a.work.Key)
-		again.After = r.RequeueAfter
+		again.After = a.result.RequeueAfter
 		again.Cause = a.cause(eventRequeue)
 		c.queue.AddWith(a.work.Key, again)
 	case Failed:
@@ -122,25 +123,21 @@ func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) 
 		again.Cause = a.cause(eventRetry)
 		c.queue.AddWith(a.work.Key, again)
 	}
-	c.counters.count(outcome, a.timedOut, err)
-	var next time.Time
-	if outcome == Requeued || outcome == Failed {
-		next = c.queue.DueAt(a.work.Key)
+	if a.outcome == Requeued || a.outcome == Failed {
+		a.next = c.queue.DueAt(a.work.Key)
 	}
-	c.history.note(a, outcome, r, next, err)
-	a.log(outcome, r, err)
-	c.trace(a, outcome, r, next, err)
+	c.trace(a)
 }
 
-func (c *Controller[K]) classify(a *attempt[K], r Result, err error, ending bool) Outcome {
+func (c *Controller[K]) classify(a *attempt[K], ending bool) Outcome {
 	switch {
-	case err == nil && r.RequeueAfter > 0:
+	case a.err == nil && a.result.RequeueAfter > 0:
 		return Requeued
-	case err == nil:
+	case a.err == nil:
 		return Succeeded
-	case ending && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+	case ending && (errors.Is(a.err, context.Canceled) || errors.Is(a.err, context.DeadlineExceeded)):
 		return Cancelled
-	case errors.Is(err, ErrTerminal):
+	case errors.Is(a.err, ErrTerminal):
 		return Terminal
 	case c.o.MaxRetries > 0 && a.number > c.o.MaxRetries:
 		return Dropped
@@ -151,4 +148,49 @@ func (c *Controller[K]) classify(a *attempt[K], r Result, err error, ending bool
 // cause returns the cause of adding the key again.
 func (a *attempt[K]) cause(event string) workqueue.Cause {
 	return workqueue.Cause{Source: a.controller.name, Event: event, Object: formatKey(a.work.Key), At: time.Now()}
+}
+
+// watchWorkers logs reconciles that take long, until ctx ends.
+func (c *Controller[K]) watchWorkers(ctx context.Context) {
+	if c.o.StuckAfter < 0 {
+		return
+	}
+	timer := time.NewTimer(c.o.StuckAfter)
+	defer timer.Stop()
+	patience := map[*attempt[K]]time.Duration{}
+	for {
+		select {
+		case <-timer.C:
+			timer.Reset(c.logStuck(patience))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// logStuck logs each reconcile that takes longer than its patience, and doubles that patience. It returns the time
+// until the next check. A reconcile that begins meanwhile has at least this much patience.
+func (c *Controller[K]) logStuck(patience map[*attempt[K]]time.Duration) (next time.Duration) {
+	next = c.o.StuckAfter
+	before := maps.Clone(patience)
+	clear(patience) // of those that have ended
+	for _, a := range c.inWork() {
+		took, longest := time.Since(a.started), cmp.Or(before[a], c.o.StuckAfter)
+		if took >= longest {
+			c.log.Warn("reconcile takes long", a.fields(took, a.currentCauses())...)
+		}
+		for took >= longest {
+			longest *= 2
+		}
+		patience[a] = longest
+		next = min(next, longest-took)
+	}
+	return next
+}
+
+// logInFlight logs the reconciles that the end of the controller waits for.
+func (c *Controller[K]) logInFlight() {
+	for _, a := range c.inWork() {
+		c.log.Info("waiting for a reconcile", a.fields(time.Since(a.started), a.currentCauses())...)
+	}
 }

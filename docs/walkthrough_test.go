@@ -55,7 +55,8 @@ func walk(out *trace.Printer) error {
 			out.Line("reconcile", key.String(), "gone")
 		}
 		return controller.Result{}, nil
-	}), controller.Options{OnReconcile: func(controller.Report) { reconciled <- struct{}{} }})
+	}), controller.Options{})
+	c.Trace(controller.Trace{Reconciled: func(controller.Reconciled) { reconciled <- struct{}{} }})
 	c.Watch(controller.For(pods))
 
 	served, running := make(chan error, 1), make(chan error, 2)

@@ -19,7 +19,7 @@ import (
 type told struct {
 	metrics.Controller // the other methods are not called
 	metrics.Informer
-	times   func(controller.Times)
+	ended   func(controller.Reconciled)
 	batches func(informer.TracedBatch)
 	left    int
 	stats   controller.Stats
@@ -33,9 +33,17 @@ func (c *told) Stopped() <-chan struct{} { return nil }
 func (c *told) Name() string { return "told" }
 
 func (c *told) Trace(t controller.Trace) func() {
-	c.times = t.Times
+	c.ended = t.Reconciled
 	return func() { c.left++ }
 }
+
+// timed is a reconcile that has only times.
+type timed struct {
+	controller.Reconciled
+	times controller.Times
+}
+
+func (t timed) Times() controller.Times { return t.times }
 
 // toldInformer keeps the function of an informer.
 type toldInformer struct{ *told }
@@ -54,10 +62,10 @@ func hooks(t testing.TB) map[string]func() {
 	queue := m.QueueTimes("queue")
 	slow := m.SlowPath("lock")
 	now := time.Now()
-	times := controller.Times{Received: now, Ready: now.Add(time.Millisecond), Started: now.Add(time.Second), Done: now.Add(time.Minute)}
+	times := &timed{times: controller.Times{Received: now, Ready: now.Add(time.Millisecond), Started: now.Add(time.Second), Done: now.Add(time.Minute)}}
 	request := apiclient.Request{Verb: "get", Method: "GET", Host: "server", Code: 200, Attempt: 2, Total: time.Second}
 	return map[string]func(){
-		"reconcile": func() { c.times(times) },
+		"reconcile": func() { c.ended(times) },
 		"batch":     func() { c.batches(informer.TracedBatch{Objects: 1, Received: now}) },
 		"queue":     func() { queue.QueueDuration(time.Second, 0); queue.WorkDuration(time.Second) },
 		"renewal":   slow,

@@ -67,7 +67,7 @@ func (m *Metrics) Controller(c Controller) (*CollectorRegistration, error) {
 	name := c.Name()
 	return m.add("controller", name, func() member {
 		s := &shownController{m: m, c: c, queue: newShownQueue(m, name, nil)}
-		s.stop = c.Trace(controller.Trace{Times: s.observer()})
+		s.stop = c.Trace(controller.Trace{Reconciled: s.observer()})
 		return s
 	})
 }
@@ -81,14 +81,15 @@ type shownController struct {
 }
 
 // observer returns the function that is called after every reconcile. It does no look-up and does not allocate.
-func (s *shownController) observer() func(controller.Times) {
+func (s *shownController) observer() func(controller.Reconciled) {
 	f, name := &s.m.controllers, s.c.Name()
 	duration := f.duration.WithLabelValues(name)
 	queued, worked := s.queue.observers()
 	untilQueued := f.latency.WithLabelValues(name, stageQueued)
 	untilStarted := f.latency.WithLabelValues(name, stageStarted)
 	untilDone := f.latency.WithLabelValues(name, stageDone)
-	return func(t controller.Times) {
+	return func(r controller.Reconciled) {
+		t := r.Times()
 		observeSince(duration, t.Started, t.Done)
 		observeSince(queued, t.Ready, t.Started)
 		observeSince(worked, t.Started, t.Done)

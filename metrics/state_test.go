@@ -40,7 +40,7 @@ func TestStates(t *testing.T) {
 	require.Equal(t, 26.+27+28+29, missed["mills.apps,others"])
 
 	now := time.Now() // an event after its key became ready did not wait in the queue
-	part.times(controller.Times{Ready: now, Received: now.Add(time.Second), Started: now.Add(2 * time.Second), Done: now.Add(3 * time.Second)})
+	part.ended(timed{times: controller.Times{Ready: now, Received: now.Add(time.Second), Started: now.Add(2 * time.Second), Done: now.Add(3 * time.Second)}})
 	require.Equal(t, map[string]float64{"told,queued": 0, "told,started": 1, "told,done": 1}, values(t, registry, "leat_event_latency_seconds"))
 
 	c.Remove()

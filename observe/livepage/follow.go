@@ -221,7 +221,7 @@ func (f *follower) attach(informers []*shownInformer, controllers []*shownContro
 			Trace(t controller.Trace) (stop func())
 		})
 		if ok {
-			f.stops = append(f.stops, c.Trace(controller.Trace{Report: func(r controller.Report) { f.reconciled(s.name, r) }}))
+			f.stops = append(f.stops, c.Trace(controller.Trace{Reconciled: func(r controller.Reconciled) { f.reconciled(s.name, r.Report()) }}))
 		}
 	}
 }

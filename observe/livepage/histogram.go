@@ -76,7 +76,8 @@ type stageTimes struct {
 	answered histogram // from the receipt of the first event to the end of the reconcile
 }
 
-func (s *stageTimes) add(t controller.Times) {
+func (s *stageTimes) add(r controller.Reconciled) {
+	t := r.Times()
 	if !t.Received.IsZero() {
 		if !t.Ready.IsZero() {
 			s.added.add(t.Ready.Sub(t.Received))

@@ -92,7 +92,7 @@ func (s *shownController) attach() {
 		Trace(t controller.Trace) (stop func())
 	})
 	if ok && s.stop == nil {
-		s.stop = measured.Trace(controller.Trace{Times: s.times.add})
+		s.stop = measured.Trace(controller.Trace{Reconciled: s.times.add})
 	}
 }
 

@@ -58,14 +58,11 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 		p, err := program.New(program.Options{Name: "trainingjob", Client: client, Logger: zap.New(core)})
 		require.NoError(t, err)
 		o := Options{
-			Client:   client,
-			Jobs:     program.Typed(p, job.Resource, informerOptions[*job.TrainingJob](w)),
-			Pods:     program.Partial(p, Pods, informerOptions[*plan.Pod](w)).Informer(),
-			Services: program.Partial(p, Services, informerOptions[*plan.Service](w)).Informer(),
-			Controller: controller.Options{
-				Logger:      zap.New(core),
-				OnReconcile: func(r controller.Report) { w.reports = append(w.reports, r) },
-			},
+			Client:     client,
+			Jobs:       program.Typed(p, job.Resource, informerOptions[*job.TrainingJob](w)),
+			Pods:       program.Partial(p, Pods, informerOptions[*plan.Pod](w)).Informer(),
+			Services:   program.Partial(p, Services, informerOptions[*plan.Service](w)).Informer(),
+			Controller: controller.Options{Logger: zap.New(core)},
 		}
 		o.Recorder, err = events.New(client, events.Options{Controller: "trainingjob-controller"})
 		require.NoError(t, err)
@@ -73,6 +70,7 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 		change(w.reconciler)
 		c, err := w.reconciler.controller(o)
 		require.NoError(t, err)
+		c.Trace(controller.Trace{Reconciled: func(r controller.Reconciled) { w.reports = append(w.reports, r.Report()) }})
 
 		ctx, cancel := context.WithCancel(context.Background())
 		runs := []func(context.Context) error{w.server.Run, p.Informers.Run, o.Recorder.Run, c.Run}
