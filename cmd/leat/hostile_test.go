@@ -164,15 +164,14 @@ func TestJSONOutputIsVisibleAndKeepsItsValues(t *testing.T) {
 
 // TestCommandsPrintVisibly finds a command that prints past package visible.
 func TestCommandsPrintVisibly(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
+	require.NoError(t, filepath.WalkDir(".", func(file string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
 		}
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.NotContains(t, string(source), "fmt.Fprint", file)
 		require.NotContains(t, string(source), "fmt.Print", file)
-	}
+		return nil
+	}))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/cmd/leat/internal/demo"
 )
 
 var pageURL = regexp.MustCompile(`live page on (http://\S+)\n`)
@@ -194,10 +196,10 @@ func TestLabKillsTheLeader(t *testing.T) {
 	l.pressed("create", `{"name": "mill", "replicas": "1"}`)
 	l.until(func(s labState) bool { return s.Leader.Leader == "replica-2" && !s.Controllers[0].Stats.Held })
 	require.Eventually(t, func() bool { return strings.Contains(readFrom(t, l.url+"keys?q=mill-0"), "shop/mill-0") }, 20*time.Second, 20*time.Millisecond)
-	for range mostCandidates - 1 {
+	for range demo.MostCandidates - 1 {
 		l.pressed("replica", `{}`)
 	}
-	l.until(func(s labState) bool { return len(s.Electors) == mostCandidates })
+	l.until(func(s labState) bool { return len(s.Electors) == demo.MostCandidates })
 	code, text = l.press("replica", `{}`)
 	require.Equal(t, 422, code)
 	require.Contains(t, text, "5 replicas already")

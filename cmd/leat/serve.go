@@ -13,6 +13,8 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cmd/leat/internal/demo"
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/observe/livepage"
@@ -47,23 +49,23 @@ requests that GET / of the admin endpoint lists. It refuses requests that a brow
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	o.Flags(flags)
 	cmd.Flags().AddGoFlagSet(flags)
-	metricsFlag(cmd, &metrics)
-	pageFlag(cmd, &page)
+	endpoint.MetricsFlag(cmd, &metrics)
+	endpoint.PageFlag(cmd, &page)
 	return cmd
 }
 
 func runServe(ctx context.Context, stdout io.Writer, o serve.Options, metrics, pageAddress string) error {
 	err := o.Check()
-	var scraper *scraper
-	var page *pageServer
+	var scraper *endpoint.Metrics
+	var page *endpoint.Page
 	if err == nil {
-		scraper, err = newScraper(metrics)
+		scraper, err = endpoint.NewMetrics(metrics)
 	}
 	if err == nil {
-		page, err = newPageServer(pageAddress, livepage.Options{Program: "leat serve"})
+		page, err = endpoint.NewPage(pageAddress, livepage.Options{Program: "leat serve"})
 	}
 	if err == nil {
-		err = page.during(ctx, func(ctx context.Context) error { return serveWith(ctx, stdout, o, scraper, page) })
+		err = page.During(ctx, func(ctx context.Context) error { return serveWith(ctx, stdout, o, scraper, page) })
 	}
 	var wrong *serve.UsageError
 	if errors.As(err, &wrong) {
@@ -72,20 +74,20 @@ func runServe(ctx context.Context, stdout io.Writer, o serve.Options, metrics, p
 	return err
 }
 
-func serveWith(ctx context.Context, stdout io.Writer, o serve.Options, scraper *scraper, page *pageServer) error {
+func serveWith(ctx context.Context, stdout io.Writer, o serve.Options, scraper *endpoint.Metrics, page *endpoint.Page) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var watching errgroup.Group
-	err := scraper.during(ctx, func(ctx context.Context) error {
+	err := scraper.During(ctx, func(ctx context.Context) error {
 		return o.Run(ctx, stdout, serve.Hooks{
 			New: newUntyped,
 			Started: func(s *testserver.Server) {
-				scraper.watches(func() float64 { return float64(len(s.Watches())) })
+				scraper.Watches(func() float64 { return float64(len(s.Watches())) })
 				if page != nil {
 					showServer(ctx, s, page, &watching)
 				}
 			},
-			Notice: scraper.where() + page.where(),
+			Notice: scraper.Where() + page.Where(),
 		})
 	})
 	stop()
@@ -94,16 +96,17 @@ func serveWith(ctx context.Context, stdout io.Writer, o serve.Options, scraper *
 
 // shownByServe are the resources that the page of leat serve shows, with informers of its own.
 var shownByServe = []api.Resource{
-	pods, replicaSets,
+	{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true},
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet", Plural: "replicasets", Namespaced: true},
 	{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
 	{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true},
 	{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true},
 }
 
 // showServer shows the objects of a server on the page, through informers that run until ctx ends, and offers faults.
-func showServer(ctx context.Context, s *testserver.Server, page *pageServer, running *errgroup.Group) {
+func showServer(ctx context.Context, s *testserver.Server, page *endpoint.Page, running *errgroup.Group) {
 	active := faultplan.NewActive(s, 1)
-	page.Offer(serverActions(s, active)...)
+	page.Offer(demo.ServerActions(s, active)...)
 	context.AfterFunc(ctx, active.Close)
 	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.ControlPlane(), UserAgent: "leat page"})
 	if err != nil {
@@ -115,7 +118,7 @@ func showServer(ctx context.Context, s *testserver.Server, page *pageServer, run
 			apiclient.NewTyped[*unstructured.Unstructured](client, r, "")), informer.Options[*unstructured.Unstructured]{
 			Tuning: reflector.Tuning{BackoffBase: 10 * time.Millisecond, BackoffMax: time.Second}, // for a server in this process
 		})
-		page.show(i)
+		page.Show(i)
 		running.Go(func() error { return i.Run(ctx) })
 	}
 }

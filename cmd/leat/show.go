@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
+	"github.com/leatproject/leat/cmd/leat/internal/fielddiff"
 	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/observe/recording"
 )
@@ -77,7 +79,7 @@ missing. With --page, the first lines and the page say it.`,
 	f.StringVar(&o.object, "object", "", "show the history of one object: NAMESPACE/NAME, or NAME without a namespace")
 	f.StringVarP(&o.output, "output", "o", "table", "output format of a state: table, name or json")
 	f.StringVar(&o.page, "page", "", "serve a page of the recording, on a free port or at an address: --page=127.0.0.1:8090 (default: none)")
-	f.Lookup("page").NoOptDefVal = freePort
+	f.Lookup("page").NoOptDefVal = endpoint.FreePort
 	return cmd
 }
 
@@ -392,7 +394,7 @@ func printFields(out *lines, before, after recordedChange) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range fieldDiff(a.Object, b.Object) {
+	for _, line := range fielddiff.Lines(a.Object, b.Object) {
 		out.printf("  %s\n", line)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/observe/livepage/history"
 	"github.com/leatproject/leat/observe/recording"
@@ -33,7 +34,7 @@ func (o showOptions) servePage(ctx context.Context, out *lines, path string, fil
 	if err != nil {
 		return fmt.Errorf("--page: %w", err)
 	}
-	server, err := newPageProcess(listener, page)
+	server, err := endpoint.NewServer("page", listener, page)
 	if err != nil {
 		return err
 	}

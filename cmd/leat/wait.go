@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/cmd/leat/internal/goal"
 	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/reconcile/await"
 )
@@ -72,9 +73,9 @@ is wrong.`,
 }
 
 func (o waitOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	g, err := parseGoal(o.goal)
+	g, err := goal.Parse(o.goal)
 	if err != nil {
-		return err
+		return &usageError{err}
 	}
 	targets, err := o.targets(args)
 	if err != nil {
@@ -95,14 +96,14 @@ func (o waitOptions) run(ctx context.Context, args []string, stdout, stderr io.W
 			return err
 		}
 	}
-	p := newWaitProgress(stderr, g.name)
+	p := newWaitProgress(stderr, g.Name)
 	defer p.stop()
 	j := waitJob{o: o, client: client, stdout: stdout, progress: p, goal: g}
-	if g.condition != nil {
-		return waitForAll(ctx, &j, targets, *g.condition)
+	if g.Condition != nil {
+		return waitForAll(ctx, &j, targets, *g.Condition)
 	}
 	condition := await.Exists[*metav1.PartialObjectMetadata]()
-	if g.deletion {
+	if g.Deletion {
 		condition = await.Deleted[*metav1.PartialObjectMetadata]("")
 	}
 	return waitForAll(ctx, &j, targets, condition)
@@ -186,7 +187,7 @@ func (o waitOptions) checkSelectors() error {
 // waitJob is the state that all waits of a command share.
 type waitJob struct {
 	o        waitOptions
-	goal     waitGoal
+	goal     goal.Goal
 	client   *apiclient.Client
 	progress *waitProgress
 
@@ -211,7 +212,7 @@ func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c awai
 	defer cancel()
 	lw := apiclient.NewPartial[T](j.client, t.found, t.key.Namespace)
 	o := await.Options{
-		Selector: api.Selector{Labels: j.o.labelSelector, Fields: j.o.fieldSelector}, FailIfNone: !j.goal.creation,
+		Selector: api.Selector{Labels: j.o.labelSelector, Fields: j.o.fieldSelector}, FailIfNone: !j.goal.Creation,
 		OnError: func(err error) { j.progress.failed(t, err) },
 		OnWaiting: func(waiting []await.Waiting) {
 			j.progress.waiting(t, waiting)
@@ -220,7 +221,7 @@ func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c awai
 			}
 		},
 	}
-	met, err := waitAs(ctx, lw, t, c, j.goal.deletion, o)
+	met, err := waitAs(ctx, lw, t, c, j.goal.Deletion, o)
 	if err != nil {
 		return j.explain(ctx, err)
 	}

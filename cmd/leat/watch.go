@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/observe/livepage"
@@ -36,9 +37,9 @@ type watchOptions struct {
 	webSocket     bool
 	paged         bool
 	metrics       string
-	scraper       *scraper // of metrics
+	scraper       *endpoint.Metrics // of metrics
 	pageAddress   string
-	page          *pageServer
+	page          *endpoint.Page
 }
 
 func newWatch() *cobra.Command {
@@ -75,8 +76,8 @@ Output formats: line; json, a line with the type and the object; name, only the 
 	f.BoolVar(&o.once, "once", false, "end when the first list is complete")
 	f.BoolVar(&o.webSocket, "websocket", false, "watch over WebSocket instead of a chunked answer")
 	f.BoolVar(&o.paged, "paged", false, "take the first list in pages instead of a WatchList")
-	metricsFlag(cmd, &o.metrics)
-	pageFlag(cmd, &o.pageAddress)
+	endpoint.MetricsFlag(cmd, &o.metrics)
+	endpoint.PageFlag(cmd, &o.pageAddress)
 	return cmd
 }
 
@@ -84,23 +85,23 @@ func (o watchOptions) run(ctx context.Context, resource string, stdout, stderr i
 	if err := o.validate(); err != nil {
 		return err
 	}
-	scraper, err := newScraper(o.metrics)
+	scraper, err := endpoint.NewMetrics(o.metrics)
 	if err != nil {
 		return err
 	}
-	page, err := newPageServer(o.pageAddress, livepage.Options{Program: "leat watch " + resource})
+	page, err := endpoint.NewPage(o.pageAddress, livepage.Options{Program: "leat watch " + resource})
 	if err != nil {
 		return err
 	}
 	o.scraper, o.page = scraper, page
-	_, _ = io.WriteString(stderr, scraper.where()+page.where()) // the watch runs without these lines too
-	return scraper.during(ctx, func(ctx context.Context) error {
-		return page.during(ctx, func(ctx context.Context) error { return o.watch(ctx, resource, stdout, stderr) })
+	_, _ = io.WriteString(stderr, scraper.Where()+page.Where()) // the watch runs without these lines too
+	return scraper.During(ctx, func(ctx context.Context) error {
+		return page.During(ctx, func(ctx context.Context) error { return o.watch(ctx, resource, stdout, stderr) })
 	})
 }
 
 func (o watchOptions) watch(ctx context.Context, resource string, stdout, stderr io.Writer) error {
-	client, namespace, err := connect(ctx, o.server, o.scraper.onRequest())
+	client, namespace, err := connect(ctx, o.server, o.scraper.OnRequest())
 	if err != nil {
 		return endOrError(ctx, err)
 	}
@@ -159,10 +160,10 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 			}
 		}},
 	})
-	if err := o.scraper.informer(i); err != nil {
+	if err := o.scraper.Informer(i); err != nil {
 		return err
 	}
-	o.page.show(i)
+	o.page.Show(i)
 	written := func(err error) {
 		if err != nil {
 			cancel(fmt.Errorf("write: %w", err))

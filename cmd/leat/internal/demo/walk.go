@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/docs"
 	"github.com/leatproject/leat/informer"
@@ -24,7 +25,7 @@ import (
 // walk is the life of one Pod, as docs/walkthrough.md tells it, step by step in the Lab. It has a server, an informer
 // and a controller of its own, so that versions and lines are those of the text.
 type walk struct {
-	page  *pageServer
+	page  *endpoint.Page
 	steps *stepper
 	turns chan turn
 	notes notes
@@ -57,7 +58,7 @@ type walkedPod struct {
 	} `json:"spec"`
 }
 
-func newWalk(page *pageServer, steps *stepper) *walk {
+func newWalk(page *endpoint.Page, steps *stepper) *walk {
 	return &walk{page: page, steps: steps, turns: make(chan turn)}
 }
 

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -29,8 +29,8 @@ func act(do func()) func(context.Context, values) (string, error) {
 	}
 }
 
-// serverActions are the faults of a test server.
-func serverActions(server *testserver.Server, active *faultplan.Active) []livepage.Action {
+// ServerActions are the faults of a test server.
+func ServerActions(server *testserver.Server, active *faultplan.Active) []livepage.Action {
 	const group = "Server"
 	once := func(e faults.Effect) func() { return func() { server.Inject(faults.Fault{Effect: e}).Remove() } }
 	return []livepage.Action{
@@ -83,7 +83,7 @@ func injects(active *faultplan.Active, fault string, a livepage.Action) livepage
 
 // actions are the buttons of the demonstration's live page.
 func (d *demo) actions(active *faultplan.Active, replicas *candidates) []livepage.Action {
-	return slices.Concat(d.objectActions(), serverActions(d.server, active), d.handlerActions(), d.reconcilerActions(),
+	return slices.Concat(d.objectActions(), ServerActions(d.server, active), d.handlerActions(), d.reconcilerActions(),
 		replicas.actions(), d.stageActions())
 }
 

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/observe/livepage"
@@ -20,7 +21,7 @@ import (
 // and the one that holds it works. They share the caches, because all of them run in one process.
 type candidates struct {
 	demo   *demo
-	page   *pageServer
+	page   *endpoint.Page
 	wanted chan struct{} // each value starts a replica
 
 	mu      sync.Mutex // guards the fields below
@@ -36,8 +37,8 @@ type candidate struct {
 	kill       context.CancelFunc // ends it as SIGKILL does: it does not release its lease
 }
 
-// mostCandidates limits what the Lab can start.
-const mostCandidates = 5
+// MostCandidates limits what the Lab can start.
+const MostCandidates = 5
 
 // The times of the lease are short, because somebody watches.
 const (
@@ -46,7 +47,7 @@ const (
 	retryPeriod   = 500 * time.Millisecond
 )
 
-func newCandidates(d *demo, page *pageServer) *candidates {
+func newCandidates(d *demo, page *endpoint.Page) *candidates {
 	return &candidates{demo: d, page: page, wanted: make(chan struct{})}
 }
 
@@ -100,7 +101,7 @@ func (c *candidates) live(ctx context.Context, name string) error {
 		title += " of " + name
 	}
 	me := &candidate{name, newReplicas(c.demo, title, ctx.Done()), elector, kill}
-	unmeasure, err := c.demo.scraper.controller(me.controller)
+	unmeasure, err := c.demo.metrics.Controller(me.controller)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (c *candidates) actions() []livepage.Action {
 			Name: "replica", Group: group, Label: "Another replica", Help: "Starts the controller once more. It has its own queue and campaigns for the lease. It reads the same caches, because all replicas run in this process.",
 			Do: func(ctx context.Context, _ values) (string, error) {
 				n := c.count()
-				if n >= mostCandidates {
+				if n >= MostCandidates {
 					return "", fmt.Errorf("there are %d replicas already", n)
 				}
 				select {

@@ -1,4 +1,4 @@
-package main
+package fielddiff
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// fieldDiff returns a line for each field that differs: "~ path: before → after", "+ path: value" or "- path: value".
+// Lines returns a line for each field that differs: "~ path: before → after", "+ path: value" or "- path: value".
 // It leaves managedFields and the version out, because they change with every write.
-func fieldDiff(before, after map[string]any) (all []string) {
+func Lines(before, after map[string]any) (all []string) {
 	d := differ{}
 	d.object("", before, after)
 	return d.lines

@@ -1,6 +1,8 @@
-package main
+package goal
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -8,40 +10,41 @@ import (
 	"github.com/leatproject/leat/reconcile/await"
 )
 
-// waitGoal is the value of --for.
-type waitGoal struct {
-	name      string
-	creation  bool
-	deletion  bool
-	condition *await.Condition[*unstructured.Unstructured] // nil if metadata are enough
+// Goal is the value of --for.
+type Goal struct {
+	Name      string
+	Creation  bool
+	Deletion  bool
+	Condition *await.Condition[*unstructured.Unstructured] // nil if metadata are enough
 }
 
-func parseGoal(text string) (waitGoal, error) {
+// Parse parses create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE].
+func Parse(text string) (Goal, error) {
 	kind, rest, _ := strings.Cut(text, "=")
 	switch strings.ToLower(kind) {
 	case "create":
 		if rest == "" {
-			return waitGoal{name: "creation", creation: true}, nil
+			return Goal{Name: "creation", Creation: true}, nil
 		}
 	case "delete":
 		if rest == "" {
-			return waitGoal{name: "deletion", deletion: true}, nil
+			return Goal{Name: "deletion", Deletion: true}, nil
 		}
 	case "condition":
 		if name, status, valued := strings.Cut(rest, "="); name != "" && (status != "" || !valued) {
 			c := await.Status(name, status)
-			return waitGoal{name: c.Name, condition: &c}, nil
+			return Goal{Name: c.Name, Condition: &c}, nil
 		}
 	case "jsonpath":
 		c, err := fieldGoal(rest)
 		if err != nil {
-			return waitGoal{}, usagef("--for %q: %w", text, err)
+			return Goal{}, fmt.Errorf("--for %q: %w", text, err)
 		}
-		return waitGoal{name: c.Name, condition: &c}, nil
+		return Goal{Name: c.Name, Condition: &c}, nil
 	case "":
-		return waitGoal{}, usagef("--for is needed: create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]")
+		return Goal{}, errors.New("--for is needed: create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]")
 	}
-	return waitGoal{}, usagef("--for %q: it is create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]", text)
+	return Goal{}, fmt.Errorf("--for %q: it is create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]", text)
 }
 
 // fieldGoal parses PATH or PATH=VALUE. The filters of a path have equals signs too.
