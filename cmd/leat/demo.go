@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 	"github.com/leatproject/leat/cmd/leat/internal/demo"
+	"github.com/leatproject/leat/cmd/leat/internal/endpoint"
 )
 
 func newDemo() *cobra.Command {

@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
@@ -28,14 +26,12 @@ import (
 
 // recordOptions are the flags of leat record.
 type recordOptions struct {
-	server        kubeconfig.Options
-	allNamespaces bool
-	labelSelector string
-	fieldSelector string
-	output        string
-	force         bool
-	redact        []string
-	during        time.Duration
+	server kubeconfig.Options
+	selection
+	output string
+	force  bool
+	redact []string
+	during time.Duration
 }
 
 func newRecord() *cobra.Command {
@@ -66,10 +62,8 @@ What was received half a second ago is in the file, also if the process is kille
 		},
 	}
 	connectFlags(cmd, &o.server)
+	o.addFlags(cmd, "record")
 	f := cmd.Flags()
-	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "record all namespaces")
-	f.StringVarP(&o.labelSelector, "selector", "l", "", "label selector, such as app=web,tier!=cache")
-	f.StringVar(&o.fieldSelector, "field-selector", "", "field selector, such as spec.nodeName=node-1")
 	f.StringVarP(&o.output, "output", "o", "", "file to write")
 	f.BoolVar(&o.force, "force", false, "overwrite the file if it exists")
 	f.StringArrayVar(&o.redact, "redact", nil, "RESOURCE:PATH of values to replace by hashes, such as configmaps:data; may be repeated")
@@ -81,16 +75,11 @@ func (o recordOptions) validate() ([]recording.Redaction, error) {
 	switch {
 	case o.output == "":
 		return nil, usagef("leat record needs a file: -o FILE")
-	case o.allNamespaces && o.server.Namespace != "":
-		return nil, usagef("-n and -A exclude each other")
 	case o.during < 0:
 		return nil, usagef("--for %v is negative", o.during)
 	}
-	if _, err := labels.Parse(o.labelSelector); err != nil {
-		return nil, usagef("--selector %q: %w", o.labelSelector, err)
-	}
-	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
-		return nil, usagef("--field-selector %q: %w", o.fieldSelector, err)
+	if err := o.check(o.server.Namespace); err != nil {
+		return nil, err
 	}
 	var all []recording.Redaction
 	for _, text := range o.redact {
@@ -250,11 +239,7 @@ func (r *recordJob) record(ctx context.Context, client *apiclient.Client, resour
 	var all errgroup.Group
 	informers := make([]*informer.Informer[*recordedObject], len(resources))
 	for i, resource := range resources {
-		in := namespace
-		if r.allNamespaces || !resource.Namespaced {
-			in = ""
-		}
-		informers[i] = r.follow(client, resource, in, cancel)
+		informers[i] = r.follow(client, resource, r.namespaceOf(resource, namespace), cancel)
 		all.Go(func() error { return informers[i].Run(ctx) })
 	}
 	ended := r.progress(ctx, informers)
@@ -281,15 +266,8 @@ func (r *recordJob) record(ctx context.Context, client *apiclient.Client, resour
 func (r *recordJob) follow(client *apiclient.Client, resource api.Resource, namespace string, cancel context.CancelCauseFunc) *informer.Informer[*recordedObject] {
 	var i *informer.Informer[*recordedObject]
 	i = informer.New(apiclient.NewPartial[*recordedObject](client, resource, namespace), informer.Options[*recordedObject]{
-		Selector: api.Selector{Labels: r.labelSelector, Fields: r.fieldSelector}, Memory: reflector.Memory{KeepManagedFields: true},
-		Hooks: reflector.Hooks{OnError: func(err error) {
-			status := i.Status()
-			if !status.Synced && hopeless(status.Reflector.Phase, err) {
-				cancel(err)
-			} else if worthTelling(status.Reflector.Phase, err) {
-				visible.Fprintf(r.stderr, "leat: %s; trying again\n", oneLine(err))
-			}
-		}},
+		Selector: r.selector(), Memory: reflector.Memory{KeepManagedFields: true},
+		Hooks: reflector.Hooks{OnError: func(err error) { endOrTell(cancel, r.stderr, i.Status(), err) }},
 	})
 	return i
 }

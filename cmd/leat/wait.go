@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -26,13 +24,11 @@ import (
 
 // waitOptions are the flags of leat wait.
 type waitOptions struct {
-	server        kubeconfig.Options
-	goal          string
-	timeout       time.Duration
-	all           bool
-	allNamespaces bool
-	labelSelector string
-	fieldSelector string
+	server  kubeconfig.Options
+	goal    string
+	timeout time.Duration
+	all     bool
+	selection
 }
 
 func newWait() *cobra.Command {
@@ -62,13 +58,11 @@ is wrong.`,
 		},
 	}
 	connectFlags(cmd, &o.server)
+	o.addFlags(cmd, "select in")
 	f := cmd.Flags()
 	f.StringVar(&o.goal, "for", "", "what to wait for: create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 checks once, a negative time waits forever")
 	f.BoolVar(&o.all, "all", false, "wait for all objects of the resource in the namespace")
-	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "select in all namespaces")
-	f.StringVarP(&o.labelSelector, "selector", "l", "", "label selector, such as app=web,tier!=cache")
-	f.StringVar(&o.fieldSelector, "field-selector", "", "field selector, such as spec.nodeName=node-1")
 	return cmd
 }
 
@@ -92,7 +86,7 @@ func (o waitOptions) run(ctx context.Context, args []string, stdout, stderr io.W
 		defer cancel()
 	}
 	for i := range targets {
-		if err := targets[i].find(ctx, client, namespace, o.allNamespaces); err != nil {
+		if err := targets[i].find(ctx, client, namespace, o.selection); err != nil {
 			return err
 		}
 	}
@@ -117,15 +111,11 @@ type waitTarget struct {
 }
 
 // find looks the resource up and sets the namespace.
-func (t *waitTarget) find(ctx context.Context, client *apiclient.Client, namespace string, allNamespaces bool) error {
+func (t *waitTarget) find(ctx context.Context, client *apiclient.Client, namespace string, among selection) error {
 	var err error
-	if t.found, err = discovery.Lookup(ctx, client, t.resource); err != nil {
-		return err
-	}
-	if t.found.Namespaced && !allNamespaces {
-		t.key.Namespace = namespace
-	}
-	return nil
+	t.found, err = discovery.Lookup(ctx, client, t.resource)
+	t.key.Namespace = among.namespaceOf(t.found, namespace)
+	return err
 }
 
 // targets parses the arguments: RESOURCE/NAME..., RESOURCE NAME..., or RESOURCE and a selector.
@@ -137,7 +127,7 @@ func (o waitOptions) targets(args []string) ([]waitTarget, error) {
 		return nil, usagef("leat wait needs objects to wait for, such as pods/web, or pods and -l app=web")
 	}
 	slashes := slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "/") })
-	selecting := o.all || o.labelSelector != "" || o.fieldSelector != ""
+	selecting := o.all || o.labels != "" || o.fields != ""
 	switch named := slashes || len(args) > 1; {
 	case named && selecting:
 		return nil, usagef("names exclude -l, --field-selector and --all")
@@ -169,19 +159,10 @@ func (o waitOptions) targets(args []string) ([]waitTarget, error) {
 }
 
 func (o waitOptions) checkSelectors() error {
-	if o.all && (o.labelSelector != "" || o.fieldSelector != "") {
+	if o.all && (o.labels != "" || o.fields != "") {
 		return usagef("--all excludes -l and --field-selector")
 	}
-	if o.allNamespaces && o.server.Namespace != "" {
-		return usagef("-n and -A exclude each other")
-	}
-	if _, err := labels.Parse(o.labelSelector); err != nil {
-		return usagef("--selector %q: %w", o.labelSelector, err)
-	}
-	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
-		return usagef("--field-selector %q: %w", o.fieldSelector, err)
-	}
-	return nil
+	return o.check(o.server.Namespace)
 }
 
 // waitJob is the state that all waits of a command share.
@@ -212,7 +193,7 @@ func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c awai
 	defer cancel()
 	lw := apiclient.NewPartial[T](j.client, t.found, t.key.Namespace)
 	o := await.Options{
-		Selector: api.Selector{Labels: j.o.labelSelector, Fields: j.o.fieldSelector}, FailIfNone: !j.goal.Creation,
+		Selector: j.o.selector(), FailIfNone: !j.goal.Creation,
 		OnError: func(err error) { j.progress.failed(t, err) },
 		OnWaiting: func(waiting []await.Waiting) {
 			j.progress.waiting(t, waiting)

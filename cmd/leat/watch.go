@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -28,18 +26,16 @@ import (
 
 // watchOptions are the flags of leat watch.
 type watchOptions struct {
-	server        kubeconfig.Options
-	allNamespaces bool
-	labelSelector string
-	fieldSelector string
-	output        string
-	once          bool
-	webSocket     bool
-	paged         bool
-	metrics       string
-	scraper       *endpoint.Metrics // of metrics
-	pageAddress   string
-	page          *endpoint.Page
+	server kubeconfig.Options
+	selection
+	output      string
+	once        bool
+	webSocket   bool
+	paged       bool
+	metrics     string
+	scraper     *endpoint.Metrics // of metrics
+	pageAddress string
+	page        *endpoint.Page
 }
 
 func newWatch() *cobra.Command {
@@ -68,10 +64,8 @@ Output formats: line; json, a line with the type and the object; name, only the 
 		},
 	}
 	connectFlags(cmd, &o.server)
+	o.addFlags(cmd, "watch")
 	f := cmd.Flags()
-	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "watch all namespaces")
-	f.StringVarP(&o.labelSelector, "selector", "l", "", "label selector, such as app=web,tier!=cache")
-	f.StringVar(&o.fieldSelector, "field-selector", "", "field selector, such as spec.nodeName=node-1")
 	f.StringVarP(&o.output, "output", "o", "line", "output format: line, json or name")
 	f.BoolVar(&o.once, "once", false, "end when the first list is complete")
 	f.BoolVar(&o.webSocket, "websocket", false, "watch over WebSocket instead of a chunked answer")
@@ -110,9 +104,7 @@ func (o watchOptions) watch(ctx context.Context, resource string, stdout, stderr
 	if err != nil {
 		return endOrError(ctx, err)
 	}
-	if o.allNamespaces || !r.Namespaced {
-		namespace = ""
-	}
+	namespace = o.namespaceOf(r, namespace)
 	if o.output == "json" {
 		return watchAs[*unstructured.Unstructured](ctx, o, client, r, namespace, stdout, stderr)
 	}
@@ -120,14 +112,8 @@ func (o watchOptions) watch(ctx context.Context, resource string, stdout, stderr
 }
 
 func (o watchOptions) validate() error {
-	if o.allNamespaces && o.server.Namespace != "" {
-		return usagef("-n and -A exclude each other")
-	}
-	if _, err := labels.Parse(o.labelSelector); err != nil {
-		return usagef("--selector %q: %w", o.labelSelector, err)
-	}
-	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
-		return usagef("--field-selector %q: %w", o.fieldSelector, err)
+	if err := o.check(o.server.Namespace); err != nil {
+		return err
 	}
 	switch o.output {
 	case "line", "json", "name":
@@ -149,16 +135,9 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	out := newPrinter[T](o.output, r, stdout)
 	var i *informer.Informer[T]
 	i = informer.New(lw, informer.Options[T]{
-		Selector: api.Selector{Labels: o.labelSelector, Fields: o.fieldSelector}, Tuning: reflector.Tuning{NoWatchList: o.paged},
+		Selector: o.selector(), Tuning: reflector.Tuning{NoWatchList: o.paged},
 		Memory: reflector.Memory{KeepManagedFields: true},
-		Hooks: reflector.Hooks{OnError: func(err error) {
-			status := i.Status()
-			if !status.Synced && hopeless(status.Reflector.Phase, err) {
-				cancel(err)
-			} else if worthTelling(status.Reflector.Phase, err) {
-				visible.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
-			}
-		}},
+		Hooks:  reflector.Hooks{OnError: func(err error) { endOrTell(cancel, stderr, i.Status(), err) }},
 	})
 	if err := o.scraper.Informer(i); err != nil {
 		return err
@@ -196,6 +175,15 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 		return err
 	}
 	return endOrError(ctx, context.Cause(ctx))
+}
+
+// endOrTell ends a command with an error that will not go away by itself, and prints others if the user needs them.
+func endOrTell(end context.CancelCauseFunc, stderr io.Writer, status informer.Status, err error) {
+	if !status.Synced && hopeless(status.Reflector.Phase, err) {
+		end(err)
+	} else if worthTelling(status.Reflector.Phase, err) {
+		visible.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
+	}
 }
 
 // hopeless reports whether an error before the end of the first list needs the user: it will not go away by itself. The
