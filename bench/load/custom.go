@@ -20,9 +20,6 @@ func CustomPlural(resource int) string { return strings.ToLower(CustomKind(resou
 // CustomNamespace returns the name of a namespace.
 func CustomNamespace(i int) string { return fmt.Sprintf("team-%d", i) }
 
-// Custom returns object i of a custom resource, in one of five namespaces; see CustomIn.
-func Custom(resource, i int) []byte { return CustomIn(i%5, resource, i) }
-
 // CustomIn returns object i of a custom resource in a namespace as JSON, without a line break: 2 KB, like a composite
 // resource with its references, conditions and the fields of two managers.
 func CustomIn(namespace, resource, i int) []byte {

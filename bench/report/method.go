@@ -40,16 +40,15 @@ var questions = [][2]string{
 	{"P20", "test servers beside etcd and kube-apiserver"},
 	{"P21", "one operator on three libraries"},
 	{"tap", "what a recording costs"},
-	{"page", "what the live page costs"},
 }
 
 // Method is the page docs/benchmarks/method.md. It answers the questions of a reader who doubts the figures.
 const Method = `# How the bench measures
 
 Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
-one run. The ratios of processor time with the IDs tap and page are the medians of the ratios in each round, because
-their bounds are smaller than the noise from round to round. ` + "`make bench-quick`" + ` checks the figures that do not
-depend on the machine, with fewer objects and in a few minutes.
+one run. The ratio of processor time with the ID tap is the median of the ratios in each round, because its bound is
+smaller than the noise from round to round. ` + "`make bench-quick`" + ` checks the figures that do not depend on the
+machine, with fewer objects and in a few minutes.
 
 **Processes.** Each figure comes from a process that does one work and ends. All libraries run the same code for a
 work. Entrants take turns, and each round begins with another one. All are built with ` + "`CGO_ENABLED=0 -trimpath`" + `,

@@ -147,7 +147,7 @@ func TestTargetsNameWhatIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P20 tap page") {
+	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P20 tap") {
 		require.True(t, seen[id], id)
 	}
 }

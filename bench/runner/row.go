@@ -24,7 +24,6 @@ type Entrant struct {
 	Env     []string
 	Single  bool // events come one by one
 	TLS     bool // of a test server of leat
-	Page    page
 	Cuts    bool // the server obeys shardSelector
 	Extra   bool // without a target: a quick run skips it
 	Rounds  int  // at most so many; 0 means the row's number
@@ -89,7 +88,7 @@ var (
 func Rows(z Sizes) []Row {
 	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
 	rows = append(rows, inMemory(z)...)
-	return append(rows, latencies(z), reconciles(z), growth(z), changes(z), resources(z), namespaces(z), warmStarts(z), shards(z), instruments(z), uptimes(z))
+	return append(rows, latencies(z), reconciles(z), growth(z), changes(z), resources(z), namespaces(z), warmStarts(z), shards(z), instruments(z))
 }
 
 var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s"}

@@ -30,27 +30,11 @@ func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics 
 	}()
 	e.Spec.URL, e.Spec.CA = s.URL(), s.Authority()
 	pods := r.changes(&e.Spec)
-	if e.Page != none {
-		if e.Spec.Page, err = freeAddress(ctx); err != nil {
-			return nil, err
-		}
-	}
 	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
 	if err != nil {
 		return nil, err
 	}
-	looks := false
-	report, err := p.wait(func() error {
-		if e.Page == viewed && !looks {
-			looks = true
-			v := &viewer{url: "http://" + e.Spec.Page + "/state"}
-			if err := v.look(ctx); err != nil {
-				return err
-			}
-			go v.watch(serving)
-		}
-		return act(ctx, s, e, pods)
-	})
+	report, err := p.wait(func() error { return act(ctx, s, e, pods) })
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +74,7 @@ func act(ctx context.Context, s *server.Server, e Entrant, pods []int) error {
 		return s.ChangeEvery(ctx, 2*time.Millisecond, pods)
 	case e.Single:
 		return s.ChangeEvery(ctx, 200*time.Microsecond, pods)
-	case e.Spec.Work == subject.Events, e.Spec.Work == subject.Uptime, e.Spec.Work == subject.Shard:
+	case e.Spec.Work == subject.Events, e.Spec.Work == subject.Shard:
 		s.Change(pods...)
 	case e.Spec.Work == subject.Relist:
 		return relist(ctx, s)

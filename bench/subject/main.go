@@ -53,7 +53,7 @@ func Do(l Library, s Spec, report *Report, in io.Reader, out io.Writer) error {
 	defer cancel()
 	w := &worker{library: l, spec: s, report: report, in: bufio.NewReader(in), out: out}
 	works := map[Work]func(context.Context) error{
-		Sync: w.sync, Events: w.events, Relist: w.relist, Latency: w.latency, Reconcile: w.latency, Resources: w.resources, Warm: w.warm, Shard: w.shard, Uptime: w.uptime,
+		Sync: w.sync, Events: w.events, Relist: w.relist, Latency: w.latency, Reconcile: w.latency, Resources: w.resources, Warm: w.warm, Shard: w.shard,
 		Fanout: w.fanout, Hindered: w.hindered, Backlog: w.backlog, Stuck: w.stuck, Overhead: w.overhead,
 		Queue: w.queue, QueueContended: w.queueContended, QueuePriorities: w.queuePriorities,
 		QueueDelayed: w.queueDelayed, QueueLimited: w.queueLimited, Readers: w.readers, Finders: w.finders,

@@ -33,15 +33,6 @@ const (
 	Protobuf Wire = "protobuf"
 )
 
-// Tap is where a recording of the answers goes. The zero value records nothing.
-type Tap string
-
-// The taps.
-const (
-	File Tap = "file"
-	Ring Tap = "ring"
-)
-
 // Work is what a subject does and measures.
 type Work string
 
@@ -57,8 +48,6 @@ const (
 	Resources Work = "resources"
 	// Warm is Sync twice: from the server, and from a file that an earlier process has left.
 	Warm Work = "warm"
-	// Uptime is Events three times, and measures the live heap after the first and the last time.
-	Uptime Work = "uptime"
 	// Shard is Sync, and then Events. The collection may be cut; the bytes that the client receives are counted.
 	Shard Work = "shard"
 )
@@ -107,8 +96,7 @@ type Spec struct {
 	Lasts    time.Duration // duration of each phase of a writer beside readers
 	Profile  string        // a file for the processor profile of the measurement
 	Heap     string        // a file for the profile of the live heap
-	Tap      Tap           // of Events and Uptime
-	Page     string        // the address at which the page with the informer is served; empty means no page
+	Tap      bool          // the answers are recorded to a file
 }
 
 // End returns the hash that follows the last one of the shard, or 0 if the shard is the whole collection.

@@ -5,6 +5,7 @@ package recording_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -108,34 +109,49 @@ func recordForever(path string) {
 	}
 }
 
-// TestMemoryIsBounded records 400 MB in a stream without an end, and thousands of streams. The heap does not grow.
+// TestMemoryIsBounded records many streams of 1 MiB, to a file and to a ring that forgets. The heap does not grow.
 func TestMemoryIsBounded(t *testing.T) {
-	r, err := recording.New(io.Discard, recording.Options{Wait: true, Backlog: 1 << 20})
+	pod, err := json.Marshal(map[string]any{"type": "MODIFIED", "object": largePod(1)})
 	require.NoError(t, err)
+	t.Run("a file", func(t *testing.T) {
+		r, err := recording.New(io.Discard, recording.Options{Wait: true, Backlog: 1 << 20})
+		require.NoError(t, err)
+		requireBoundedMemory(t, r, strings.Repeat("x", 4095)+"\n", 400)
+	})
+	t.Run("a ring", func(t *testing.T) {
+		ring, err := recording.NewRing(recording.RingOptions{
+			Options: recording.Options{Wait: true, Backlog: 1 << 20}, Dir: t.TempDir(), MaxBytes: 1 << 20,
+		})
+		require.NoError(t, err)
+		requireBoundedMemory(t, ring.Recorder, string(pod)+"\n", 120)
+	})
+}
+
+// requireBoundedMemory records a number of streams, and compares the heap with that after an eighth of them.
+func requireBoundedMemory(t *testing.T, r *recording.Recorder, frame string, streams int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
-	frame := []byte(strings.Repeat("x", 4095) + "\n")
 	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(io.LimitReader(&around{b: frame}, 1<<20))}, nil
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(io.LimitReader(&around{b: []byte(frame)}, 1<<20))}, nil
 	}))
 	req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil)
 	require.NoError(t, err)
 	var before uint64
-	for i := range 400 {
+	for i := range streams {
 		resp, err := rt.RoundTrip(req)
 		require.NoError(t, err)
 		n, err := io.Copy(io.Discard, resp.Body)
 		require.NoError(t, err)
 		require.EqualValues(t, 1<<20, n)
-		if i == 50 {
+		if i == streams/8 {
 			before = heap()
 		}
 	}
 	require.Less(t, heap(), before+8<<20)
 	cancel()
 	require.NoError(t, <-ended)
-	require.EqualValues(t, 400<<20, r.Stats().Bytes)
+	require.EqualValues(t, streams<<20, r.Stats().Bytes)
 }
 
 func heap() uint64 {

@@ -33,19 +33,16 @@ func Library() subject.Library {
 
 func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	config := configOf(s)
-	if s.Tap == "" && s.Page == "" {
+	if !s.Tap {
 		return informerOf(config, s, h)
 	}
-	with := instrumented{address: s.Page}
-	var err error
-	if s.Tap != "" {
-		if with.tap, err = newTap(s); err != nil {
-			return nil, err
-		}
-		config.WrapTransport = with.tap.Wrap
+	t, err := newTapped()
+	if err != nil {
+		return nil, err
 	}
-	with.Informer, err = informerOf(config, s, h)
-	return with, err
+	config.WrapTransport = t.recorder.Wrap
+	t.Informer, err = informerOf(config, s, h)
+	return t, err
 }
 
 func informerOf(config apiclient.Config, s subject.Spec, h subject.Hooks) (subject.Informer, error) {
