@@ -118,25 +118,25 @@ func (r *run) startOwn(ctx context.Context, program string, flags ...string) (*a
 	return s, nil
 }
 
-// startReal starts etcd and kube-apiserver.
-func (r *run) startReal(ctx context.Context) (*apiServer, error) {
-	c := cluster.New(cluster.Options{Binaries: r.Real})
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	began := time.Now()
-	go func() { ended <- c.Run(ctx) }()
+// startKube starts etcd and kube-apiserver.
+func (r *run) startKube(ctx context.Context) (c *cluster.Cluster, stop func() error, err error) {
+	c = cluster.New(cluster.Options{Binaries: r.Real})
+	ended, stop := background(ctx, c.Run)
 	select {
 	case <-c.Ready():
+		return c, stop, nil
 	case err := <-ended:
-		cancel()
+		return nil, nil, errors.Join(err, stop())
+	}
+}
+
+// startReal starts etcd and kube-apiserver with a client.
+func (r *run) startReal(ctx context.Context) (*apiServer, error) {
+	began := time.Now()
+	c, stop, err := r.startKube(ctx)
+	if err != nil {
 		return nil, err
 	}
 	another := func() *http.Client { return newAPIClient(c.CA(), "", cluster.AdminToken) }
-	return &apiServer{
-		url: c.URL(), client: another(), another: another, processes: c.Processes(), took: time.Since(began),
-		stop: func() error {
-			cancel()
-			return <-ended
-		},
-	}, nil
+	return &apiServer{url: c.URL(), client: another(), another: another, processes: c.Processes(), took: time.Since(began), stop: stop}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -70,22 +69,10 @@ func (s *apiServer) open(ctx context.Context, method, path string, body []byte) 
 
 // create creates n objects with several writers. Their numbers begin with first.
 func (s *apiServer) create(ctx context.Context, kind apiKind, first, n int) error {
-	writers, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range realWriters {
-		writers.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
-				if _, err := s.do(ctx, http.MethodPost, kind.path, fmt.Appendf(nil, kind.object, first+i)); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return writers.Wait()
+	return inParallel(ctx, n, realWriters, func(ctx context.Context, i int) error {
+		_, err := s.do(ctx, http.MethodPost, kind.path, fmt.Appendf(nil, kind.object, first+i))
+		return err
+	})
 }
 
 // list lists a collection a number of times, one after another.

@@ -58,7 +58,7 @@ var (
 
 // operators measures the CronJob operator in three shapes, one process at a time: with no pods, and with operatorPods.
 // The difference of the resident memory is what the pods cost.
-func (r *run) operators(ctx context.Context) (*RowResult, error) {
+func (r *run) operators(ctx context.Context) (_ *RowResult, err error) {
 	row := &RowResult{
 		Name: "operators", Title: "The CronJob operator of the kubebuilder tutorial, in three shapes",
 		Columns: []string{"binary MB", "start ms", "start cpu s", "cpu us/event", "RSS MB", "bare RSS MB", "pods RSS MB", "busy RSS MB", "lines"},
@@ -90,12 +90,12 @@ func (r *run) operators(ctx context.Context) (*RowResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer empty.stop()
+	defer func() { err = errors.Join(err, empty.stop()) }()
 	full, err := r.operatorServer(ctx, operatorPods)
 	if err != nil {
 		return nil, err
 	}
-	defer full.stop()
+	defer func() { err = errors.Join(err, full.stop()) }()
 	for round := range operatorRounds {
 		for i, o := range operatorNames {
 			_, _ = fmt.Fprintf(r.Progress, "operators: %s, round %d of %d\n", o.label, round+1, operatorRounds)
@@ -175,7 +175,7 @@ type operatorHost struct {
 	server *testserver.Server
 	url    string
 	pods   []api.Key
-	stop   func()
+	stop   func() error
 }
 
 // operatorServer starts a server with CronJobs and a number of pods. The pods belong to the CronJobs in turn.
@@ -212,10 +212,8 @@ func (r *run) operatorServer(ctx context.Context, pods int) (*operatorHost, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	h.url, h.stop = "http://"+l.Addr().String(), func() { cancel(); <-ended }
+	h.url = "http://" + l.Addr().String()
+	_, h.stop = background(ctx, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	return h, nil
 }
 

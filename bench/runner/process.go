@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/leatproject/leat/bench/subject"
 )
 
@@ -95,4 +97,28 @@ func (p *process) read(turn func() error) (*subject.Report, error) {
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// background runs a server until stop is called, which returns its error. ended gets the error if it ends earlier.
+func background(ctx context.Context, run func(context.Context) error) (ended <-chan error, stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx)
+		close(done)
+	}()
+	return done, func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// inParallel calls do for the numbers below n, with several writers.
+func inParallel(ctx context.Context, n, writers int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	for i := range n {
+		g.Go(func() error { return do(ctx, i) })
+	}
+	return g.Wait()
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/e2e/cluster"
@@ -86,18 +84,8 @@ type fullCluster struct {
 
 // startCluster starts the servers and creates the pods. The returned function stops the servers.
 func (r *run) startCluster(ctx context.Context) (c *fullCluster, stop func() error, err error) {
-	c = &fullCluster{Cluster: cluster.New(cluster.Options{Binaries: r.Real}), paths: make([]string, realPods)}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	stop = func() error {
-		cancel()
-		return <-ended
-	}
-	select {
-	case <-c.Ready():
-	case err := <-ended:
-		cancel()
+	c = &fullCluster{paths: make([]string, realPods)}
+	if c.Cluster, stop, err = r.startKube(ctx); err != nil {
 		return nil, nil, err
 	}
 	_, _ = fmt.Fprintf(r.Progress, "writing %d pods to a real API server (a minute or two)\n", realPods)
@@ -110,7 +98,7 @@ func (r *run) startCluster(ctx context.Context) (c *fullCluster, stop func() err
 // fill creates every pod, and then writes its status with another manager.
 func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
 	var namespaces sync.Map
-	return c.each(ctx, realPods, realWriters, func(ctx context.Context, i int) error {
+	return inParallel(ctx, realPods, realWriters, func(ctx context.Context, i int) error {
 		pod, err := decodePod(set, i)
 		if err != nil {
 			return err
@@ -124,26 +112,6 @@ func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
 		c.paths[i] = "/api/v1/namespaces/" + namespace + "/pods/" + name
 		return c.write(ctx, pod, "/api/v1/namespaces/"+namespace+"/pods", c.paths[i])
 	})
-}
-
-// each calls do for a number of objects, with several writers.
-func (c *fullCluster) each(ctx context.Context, n, writers int, do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range writers {
-		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
-				if err := do(ctx, i); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return g.Wait()
 }
 
 // decodePod returns pod i without the fields that only a server may set.
@@ -185,7 +153,7 @@ func (c *fullCluster) write(ctx context.Context, pod map[string]any, collection,
 
 // change changes a number of pods, each once.
 func (c *fullCluster) change(ctx context.Context, n, writers int) error {
-	return c.each(ctx, n, writers, func(ctx context.Context, i int) error {
+	return inParallel(ctx, n, writers, func(ctx context.Context, i int) error {
 		body := fmt.Sprintf(`{"status":{"message":"change %09d"}}`, c.changes.Add(1))
 		_, err := c.Must(ctx, http.MethodPatch, c.paths[i*7%len(c.paths)]+"/status?fieldManager=kubelet", []byte(body))
 		return err
@@ -225,5 +193,5 @@ func (r *run) real(ctx context.Context, result *Result) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	r.cluster = c
-	return r.measure(ctx, rows, result)
+	return r.subjects(ctx, rows, result)
 }

@@ -33,13 +33,8 @@ func (r *run) turnWithResources(ctx context.Context, e Entrant) (metrics subject
 	if err != nil {
 		return nil, err
 	}
-	serving, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(serving) }()
-	defer func() {
-		stop()
-		err = errors.Join(err, <-ended)
-	}()
+	_, stop := background(ctx, s.Run)
+	defer func() { err = errors.Join(err, stop()) }()
 	e.Spec.URL, e.Spec.CA = s.URL(), s.Authority()
 	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
 	if err != nil {

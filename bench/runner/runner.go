@@ -55,19 +55,27 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 		result.Rows = append(result.Rows, *operators)
 	}
-	return result, r.measure(ctx, r.rows(), result)
+	return result, r.subjects(ctx, r.rows(), result)
 }
 
-// measure measures rows one after another.
-func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
+// subjects builds the subjects of rows and measures them.
+func (r *run) subjects(ctx context.Context, rows []Row, result *Result) error {
 	if err := r.build(ctx, rows); err != nil {
 		return err
 	}
+	return r.measure(ctx, rows, result, r.turn)
+}
+
+// turn runs an entrant once. last is its last round.
+type turn func(ctx context.Context, row *Row, e Entrant, last bool) (subject.Metrics, error)
+
+// measure measures rows one after another.
+func (r *run) measure(ctx context.Context, rows []Row, result *Result, do turn) error {
 	for i := range rows {
 		r.total += rows[i].turns()
 	}
 	for i := range rows {
-		row, err := r.row(ctx, &rows[i])
+		row, err := r.row(ctx, &rows[i], do)
 		if err != nil {
 			return err
 		}
@@ -152,7 +160,7 @@ func (r *run) choose(all []Row) []Row {
 }
 
 // row measures a row: all entrants in turns.
-func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
+func (r *run) row(ctx context.Context, row *Row, do turn) (*RowResult, error) {
 	result := &RowResult{Name: row.Name, Title: row.Title, Note: row.Note, Columns: row.Columns}
 	for _, e := range row.Entrants {
 		result.Entrants = append(result.Entrants, EntrantResult{Label: e.Label, Rounds: map[string][]float64{}})
@@ -164,7 +172,7 @@ func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
 				continue
 			}
 			r.progress(row, at, round)
-			metrics, err := r.turn(ctx, row, row.Entrants[at], round == row.rounds(at)-1)
+			metrics, err := do(ctx, row, row.Entrants[at], round == row.rounds(at)-1)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

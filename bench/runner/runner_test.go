@@ -202,7 +202,7 @@ func TestRow(t *testing.T) {
 	r := run{Options: Options{Binaries: folder, Progress: &progress, Rounds: 2, Only: regexp.MustCompile("^queue$")}}
 	rows := r.rows()
 	require.Len(t, rows, 1)
-	result, err := r.row(t.Context(), &rows[0])
+	result, err := r.row(t.Context(), &rows[0], r.turn)
 	require.NoError(t, err)
 	ours, found := result.Entrant(leat)
 	require.True(t, found)
@@ -214,7 +214,7 @@ func TestRow(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.row(ctx, &rows[0])
+	_, err = r.row(ctx, &rows[0], r.turn)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -225,7 +225,7 @@ func TestEntrantWithFewerRounds(t *testing.T) {
 	r := run{Options: Options{Binaries: folder, Progress: &progress}, total: 4}
 	row := Row{Name: "row", Rounds: 3, Entrants: []Entrant{{Label: "often", Program: leat}, {Label: "once", Program: leat, Rounds: 1}}}
 	require.Equal(t, 4, row.turns())
-	result, err := r.row(t.Context(), &row)
+	result, err := r.row(t.Context(), &row, r.turn)
 	require.NoError(t, err)
 	require.Len(t, result.Entrants[0].Rounds["x"], 3)
 	require.Len(t, result.Entrants[1].Rounds["x"], 1)

@@ -2,10 +2,10 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/leatproject/leat/bench/measure"
 	"github.com/leatproject/leat/bench/subject"
@@ -84,19 +84,7 @@ func (r *run) servers(ctx context.Context, result *Result) error {
 	if err := r.buildServers(ctx); err != nil {
 		return err
 	}
-	for i := range rows {
-		row, err := r.serverRow(ctx, &rows[i])
-		if err != nil {
-			return err
-		}
-		result.Rows = append(result.Rows, *row)
-		if r.OnRow != nil {
-			if err := r.OnRow(result); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.measure(ctx, rows, result, r.serverTurn)
 }
 
 // buildServers builds the servers of leat. The go command keeps what has not changed.
@@ -109,39 +97,13 @@ func (r *run) buildServers(ctx context.Context) error {
 	return goBuildIn(ctx, r.Options, filepath.Join(root, "testserver", "cluster"), typed, "./cmd/leat-server")
 }
 
-// serverRow measures one row: all servers in turns.
-func (r *run) serverRow(ctx context.Context, row *Row) (*RowResult, error) {
-	result := &RowResult{Name: row.Name, Title: row.Title, Note: row.Note, Columns: row.Columns}
-	for _, e := range row.Entrants {
-		result.Entrants = append(result.Entrants, EntrantResult{Label: e.Label, Rounds: map[string][]float64{}})
-	}
-	began := time.Now()
-	for round := range row.Rounds {
-		for _, at := range turns(len(row.Entrants), round) {
-			_, _ = fmt.Fprintf(r.Progress, "%s: %s, round %d of %d\n", row.Name, row.Entrants[at].Label, round+1, row.Rounds)
-			metrics, err := r.serverTurn(ctx, row.Entrants[at], serverWork(row.Name))
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err != nil {
-				result.Entrants[at].Failure = err.Error()
-			}
-			result.Entrants[at].add(metrics)
-		}
-	}
-	result.Seconds = time.Since(began).Seconds()
-	return result, nil
-}
-
 // serverTurn runs one turn with a new server.
-func (r *run) serverTurn(
-	ctx context.Context, e Entrant, work func(context.Context, *apiServer) (subject.Metrics, error),
-) (subject.Metrics, error) {
+func (r *run) serverTurn(ctx context.Context, row *Row, e Entrant, _ bool) (subject.Metrics, error) {
 	s, err := r.startServer(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := work(ctx, s)
+	metrics, err := serverWork(row.Name)(ctx, s)
 	s.client.CloseIdleConnections()
 	if stopped := s.stop(); err == nil {
 		err = stopped
@@ -234,19 +196,13 @@ func startInGo(ctx context.Context) (float64, error) {
 	for range startsInGo {
 		before := measure.Now()
 		s := testserver.New(testserver.Options{})
-		serving, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(serving) }()
+		_, stop := background(ctx, s.Run)
 		res, err := s.Client().Get(s.URL() + configMaps.path)
 		if err == nil {
 			err = res.Body.Close()
 		}
 		took = append(took, measure.Now().Since(before).CPU.Seconds()*1e3)
-		stop()
-		if ran := <-ended; err == nil {
-			err = ran
-		}
-		if err != nil {
+		if err := errors.Join(err, stop()); err != nil {
 			return 0, err
 		}
 	}

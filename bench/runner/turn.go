@@ -21,13 +21,8 @@ func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics 
 	if err != nil {
 		return nil, err
 	}
-	serving, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(serving) }()
-	defer func() {
-		stop()
-		err = errors.Join(err, <-ended)
-	}()
+	_, stop := background(ctx, s.Run)
+	defer func() { err = errors.Join(err, stop()) }()
 	e.Spec.URL, e.Spec.CA = s.URL(), s.Authority()
 	pods := r.changes(&e.Spec)
 	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
