@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/leatproject/leat/internal/visible"
 )
 
 // The reasons of an *Error. errors.Is finds them.
@@ -38,24 +39,12 @@ type Error struct {
 
 // Error returns one line: the command, the reason and the hint.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("exec: credential plugin %s: %v", printable(e.Command), e.Err)
+	text := fmt.Sprintf("exec: credential plugin %s: %v", visible.Text(e.Command), e.Err)
 	if e.InstallHint != "" {
-		text += "; to install it: " + oneLine(e.InstallHint)
+		text += "; to install it: " + visible.Text(strings.Join(strings.Fields(e.InstallHint), " "))
 	}
 	return text
 }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
-
-// printable removes control characters, which could change a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(s, ""))
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -216,7 +216,7 @@ func (p *Plugin) explain(err error) error {
 	}
 	e.Command = p.o.Command
 	if errors.Is(err, ErrNotFound) {
-		e.InstallHint = printable(p.o.InstallHint)
+		e.InstallHint = p.o.InstallHint
 	}
 	return e
 }

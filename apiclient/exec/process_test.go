@@ -126,7 +126,7 @@ func TestACommandThatIsMissingComesWithItsHint(t *testing.T) {
 	o.Command, o.InstallHint = "aws-iam", "get it:\n\x1b[1m  brew install aws-iam"
 	_, err := newPlugin(t, o).Credentials(t.Context())
 	require.ErrorIs(t, err, exec.ErrNotFound)
-	require.EqualError(t, err, "exec: credential plugin aws-iam: there is no such command in PATH; to install it: get it: [1m brew install aws-iam")
+	require.EqualError(t, err, "exec: credential plugin aws-iam: there is no such command in PATH; to install it: get it: \\u001b[1m brew install aws-iam")
 
 	o.Command, o.InstallHint = filepath.Join(t.TempDir(), "gone"), ""
 	_, err = newPlugin(t, o).Credentials(t.Context())

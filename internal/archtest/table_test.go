@@ -31,7 +31,7 @@ var table = []layer{
 	{"apiclient/internal/transport", "apiclient/internal/auth apiclient/internal/secret internal/quote"},
 	{"apiclient/internal/call", "apiclient/internal/auth apiclient/internal/secret apiclient/internal/transport"},
 	{"apiclient", "api codec apiclient/internal/auth apiclient/internal/call apiclient/internal/secret apiclient/internal/transport internal/quote internal/regularfile"},
-	{"apiclient/exec", "api apiclient internal/quote internal/regularfile"},
+	{"apiclient/exec", "api apiclient internal/quote internal/regularfile internal/visible"},
 	{"apiclient/discovery", "api apiclient internal/quote"},
 	{"apiclient/websocket", "api apiclient codec internal/quote"},
 	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote internal/regularfile"},
