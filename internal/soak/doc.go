@@ -28,5 +28,5 @@
 // the end everything stops, and no goroutine and no descriptor may be left.
 //
 // The seed decides what happens in which round. Goroutines and the network decide the rest, so a seed that failed
-// may pass the next time. With -leak the soak leaks on purpose, and must fail.
+// may pass the next time.
 package main

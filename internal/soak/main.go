@@ -20,7 +20,6 @@ func main() {
 	flag.DurationVar(&o.time, "time", 2*time.Minute, "how long to begin new rounds")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "decides what happens in which round")
 	flag.StringVar(&o.profile, "profile", "", "write heap profiles to this folder: after the warm-up and at the end")
-	flag.StringVar(&o.leak, "leak", "", "leak on purpose, in every round: "+leakNames())
 	flag.BoolVar(&verbose, "v", false, "write the log of everything to the standard error")
 	flag.Parse()
 	if o.profile != "" {

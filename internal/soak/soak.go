@@ -28,7 +28,6 @@ type options struct {
 	time    time.Duration
 	seed    uint64
 	profile string
-	leak    string
 	log     *zap.Logger
 	out     io.Writer
 }
@@ -42,7 +41,6 @@ type soak struct {
 	world    *world
 	observer *observer
 	replicas []*replica
-	leaker   *leaker
 	round    int
 	// generation counts the replicas that were started after the first ones.
 	generation int
@@ -101,7 +99,6 @@ func (s *soak) start() (err error) {
 	if s.observer, err = startObserver(s.world, s.log); err != nil {
 		return err
 	}
-	s.leaker = &leaker{o: s.observer}
 	for index := range 2 {
 		p, err := newSlot(index)
 		if err != nil {
@@ -155,9 +152,6 @@ func (s *soak) do(ctx context.Context) error {
 		r.client.CloseIdleConnections()
 	}
 	s.observer.client.CloseIdleConnections()
-	if err := s.leaker.leak(s.leak); err != nil {
-		return err
-	}
 	s.report(v, injected, measureWhenStill(context.WithoutCancel(ctx)))
 	return nil
 }
@@ -231,7 +225,7 @@ func (s *soak) end() error {
 
 // measureEnd waits until nothing is left, or gives up, and lets go of everything.
 func (s *soak) measureEnd(before sample) sample {
-	s.world, s.observer, s.replicas, s.leaker = nil, nil, nil, nil
+	s.world, s.observer, s.replicas = nil, nil, nil
 	_ = poll(context.Background(), settleLimit, func() error { return judgeEnd(before, measure()) }) // the verdict is the caller's
 	return measure()
 }
