@@ -115,7 +115,7 @@ func TestModulesAreUsedAsTheTableSays(t *testing.T) {
 			continue
 		}
 		by := users(name)
-		by = slices.DeleteFunc(by, func(f string) bool { return nested(f) || strings.HasPrefix(f, "internal/listerwatchertest") })
+		by = slices.DeleteFunc(by, func(f string) bool { return nested(f) || below(f, "internal/fixture", "internal/listerwatchertest") })
 		if row[1] == "tests" {
 			require.Empty(t, by, name)
 			continue

@@ -82,6 +82,7 @@ var table = []layer{
 	{"testkit/simulation", everything},
 	{"docs internal/archtest", ""},
 	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
+	{"internal/fixture", "api apiclient informer testserver"},                // for tests only
 	{"internal/trace", "api informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
 }
@@ -109,7 +110,7 @@ var confined = []layer{
 	{"gopkg.in/yaml", ""},
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
 	{"gopkg.in/evanphx/json-patch", "testserver"},
-	{"github.com/stretchr/testify", "internal/listerwatchertest"},
+	{"github.com/stretchr/testify", "internal/fixture internal/listerwatchertest"},
 	{"embed", "docs testserver metrics manager observe/livepage cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
 	{"go.uber.org/zap", "apiclient apiclient/* reflector informer informer/factory scale/scopes scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/* internal/soak"},

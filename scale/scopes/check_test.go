@@ -18,6 +18,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/scopes"
@@ -50,7 +51,7 @@ func TestCheckOfOneScope(t *testing.T) {
 		{watch.Added, func(w *world) { w.create("b", "two", "red") }, "Added b/two"},
 		{watch.Modified, func(w *world) { w.paint("b", "one", "blue") }, "Updated b/one"},
 		{watch.Deleted, func(w *world) {
-			require.NoError(w.t, w.server.Delete(widgets, api.Key{Namespace: "b", Name: "one"}))
+			w.Delete(widgets, api.Key{Namespace: "b", Name: "one"})
 		}, "Deleted b/one final state unknown"},
 	} {
 		t.Run(string(tc.kind), func(t *testing.T) {
@@ -61,25 +62,23 @@ func TestCheckOfOneScope(t *testing.T) {
 					w.create(namespace, "one", "red")
 				}
 				require.NoError(t, w.set.Add(w.in("a", "")))
-				w.run(w.set.Run)
+				w.Start(w.set.Run)
 				<-w.set.Synced()
 				require.NoError(t, w.set.Add(w.in("b", "")))
 				require.NoError(t, w.set.Add(w.in("c", "")))
 				synctest.Wait()
 				r := w.record()
 				synctest.Wait()
-				r.take()
+				r.Take()
 
-				w.server.Inject(faults.Fault{
+				w.Server.Inject(faults.Fault{
 					Match: faults.Match{Namespace: "b", Frames: []watch.EventType{tc.kind}}, Times: 1, Effect: faults.Drop{},
 				})
 				tc.change(w)
-				<-time.After(50 * time.Minute)
-				synctest.Wait()
-				require.Empty(t, r.take())
-				<-time.After(15 * time.Minute)
-				synctest.Wait()
-				require.Equal(t, []string{tc.want}, r.take())
+				fixture.Pass(50 * time.Minute)
+				require.Empty(t, r.Take())
+				fixture.Pass(15 * time.Minute)
+				require.Equal(t, []string{tc.want}, r.Take())
 
 				status := w.set.Status()
 				require.Equal(t, 1, status.Check.Missed)
@@ -100,8 +99,7 @@ func TestCheckOfOneScope(t *testing.T) {
 				require.Equal(t, "b", found[0].ContextMap()["scope"])
 
 				<-w.set.Remove("b", scopes.Notify)
-				<-time.After(10 * time.Hour)
-				synctest.Wait()
+				fixture.Pass(10 * time.Hour)
 				require.Equal(t, 1, w.set.Status().Check.Missed, "a removed scope counts")
 				require.Greater(t, w.set.Status().Check.Checks, 20)
 			})
@@ -112,19 +110,17 @@ func TestCheckOfOneScope(t *testing.T) {
 // TestCheckOfCommonObjects lets the server drop a deletion in one of two scopes that have the object. The cache keeps
 // the object until the check of this scope.
 func TestCheckOfCommonObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, checkedOptions(nil))
+	inWorld(t, testserver.Options{}, checkedOptions(nil), func(t *testing.T, w *world) {
 		w.create("a", "one", "red")
 		require.NoError(t, w.set.Add(w.in("", "")))
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
-		w.server.Inject(faults.Fault{Match: faults.Match{Frames: []watch.EventType{watch.Deleted}}, Times: 1, Effect: faults.Drop{}})
-		require.NoError(t, w.server.Delete(widgets, api.Key{Namespace: "a", Name: "one"}))
+		w.Server.Inject(faults.Fault{Match: faults.Match{Frames: []watch.EventType{watch.Deleted}}, Times: 1, Effect: faults.Drop{}})
+		w.Delete(widgets, api.Key{Namespace: "a", Name: "one"})
 		<-time.After(50 * time.Minute)
 		require.Equal(t, 1, w.set.Cache().Len())
-		<-time.After(15 * time.Minute)
-		synctest.Wait()
+		fixture.Pass(15 * time.Minute)
 		require.Zero(t, w.set.Cache().Len())
 		require.Equal(t, 1, w.set.Status().Check.Missed)
 		require.Equal(t, 3, w.set.Status().Reflector.Counters.Lists)
@@ -140,9 +136,9 @@ func TestAScopeIsRemovedDuringItsCheck(t *testing.T) {
 		w := newWorld(t, testserver.Options{}, o)
 		w.create("a", "one", "red")
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
-		stalled := w.server.Inject(faults.Fault{Match: ofChecks(), Times: 1, Effect: faults.Stall{}})
+		stalled := w.Server.Inject(faults.Fault{Match: ofChecks(), Times: 1, Effect: faults.Stall{}})
 		<-time.After(30 * time.Minute)
 		require.NoError(t, w.set.Add(w.in("b", "")))
 		<-time.After(28 * time.Minute)
@@ -151,8 +147,7 @@ func TestAScopeIsRemovedDuringItsCheck(t *testing.T) {
 		<-w.set.Remove("a", scopes.Notify)
 		synctest.Wait()
 		require.Zero(t, time.Since(started))
-		<-time.After(31 * time.Minute)
-		synctest.Wait()
+		fixture.Pass(31 * time.Minute)
 		status := w.set.Status()
 		require.Equal(t, informer.CheckStatus{Checks: 1, At: status.Check.At}, status.Check)
 		require.Equal(t, status.Check, status.Scopes[0].Check)
@@ -169,11 +164,10 @@ func TestChecksOfScopesAreBounded(t *testing.T) {
 		for n := range 10 {
 			require.NoError(t, w.set.Add(w.in(fmt.Sprint("ns", n), "")))
 		}
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
-		lists := w.server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: time.Second}})
-		<-time.After(57*time.Minute + 500*time.Millisecond)
-		synctest.Wait()
+		lists := w.Server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: time.Second}})
+		fixture.Pass(57*time.Minute + 500*time.Millisecond)
 		for n := range 5 {
 			require.Equal(t, 2+2*n, lists.Seen())
 			if n == 1 {
@@ -181,8 +175,7 @@ func TestChecksOfScopesAreBounded(t *testing.T) {
 				synctest.Wait()
 				<-w.set.ScopeSynced("late")
 			}
-			<-time.After(time.Second)
-			synctest.Wait()
+			fixture.Pass(time.Second)
 		}
 		require.Equal(t, 10, w.set.Status().Check.Checks)
 		require.NoError(t, w.set.Status().Check.Err)
@@ -191,20 +184,17 @@ func TestChecksOfScopesAreBounded(t *testing.T) {
 
 // TestChecksOfScopesThatFail has one scope whose source has no metadata, and one that the server refuses.
 func TestChecksOfScopesThatFail(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, checkedOptions(nil))
+	inWorld(t, testserver.Options{}, checkedOptions(nil), func(t *testing.T, w *world) {
 		require.NoError(t, w.set.Add(scopes.Scope[*widget]{Name: "z", Source: quiet{namespace: "z"}}))
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
 		require.ErrorContains(t, w.set.Status().Check.Err, "scope z: driftcheck: informer.Options.Check has no effect")
-		w.server.Inject(faults.Fault{Match: ofChecks(), Times: 1, Effect: faults.Fail{Code: 403}})
-		<-time.After(61 * time.Minute)
-		synctest.Wait()
+		w.Server.Inject(faults.Fault{Match: ofChecks(), Times: 1, Effect: faults.Fail{Code: 403}})
+		fixture.Pass(61 * time.Minute)
 		require.ErrorContains(t, w.set.Status().Check.Err, "scope a: driftcheck: list metadata: ")
-		<-time.After(60 * time.Minute)
-		synctest.Wait()
+		fixture.Pass(60 * time.Minute)
 		require.NoError(t, w.set.Status().Scopes[0].Check.Err)
 	})
 }
@@ -221,9 +211,9 @@ func TestChecksOfScopesFindNothingInChurn(t *testing.T) {
 			for _, scope := range []scopes.Scope[*widget]{w.in("", "color=red"), w.in("", "color=blue"), w.in("a", "")} {
 				require.NoError(t, w.set.Add(scope))
 			}
-			w.run(w.set.Run)
+			w.Start(w.set.Run)
 			<-w.set.Synced()
-			w.server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: 700 * time.Millisecond}})
+			w.Server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: 700 * time.Millisecond}})
 			random := rand.New(rand.NewPCG(seed, 1))
 			for n := range 2000 {
 				color := []string{"red", "blue", "green"}[random.IntN(3)]
@@ -232,11 +222,11 @@ func TestChecksOfScopesFindNothingInChurn(t *testing.T) {
 				}}
 				switch random.IntN(3) {
 				case 0:
-					_, _ = w.server.Create(widgets, o)
+					_, _ = w.Server.Create(widgets, o)
 				case 1:
-					_, _ = w.server.Update(widgets, o)
+					_, _ = w.Server.Update(widgets, o)
 				default:
-					_ = w.server.Delete(widgets, api.KeyOf(o))
+					_ = w.Server.Delete(widgets, api.KeyOf(o))
 				}
 				switch n % 500 {
 				case 100:

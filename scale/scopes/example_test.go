@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/testserver"
 )
@@ -19,8 +18,8 @@ func serve(ctx context.Context, names ...string) *apiclient.Client {
 	server.Register(widgets)
 	server.Register(namespaces)
 	for _, name := range names {
-		_, _ = server.Create(widgets, &widget{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "one"}})
-		_, _ = server.Create(namespaces, &widget{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		_, _ = server.Create(widgets, fixture.Named(name, "one"))
+		_, _ = server.Create(namespaces, fixture.Named("", name))
 	}
 	go func() { _ = server.Run(ctx) }()
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})

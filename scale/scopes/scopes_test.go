@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/scopes"
@@ -24,23 +24,22 @@ import (
 
 // TestTwoNamespaces has two scopes of three namespaces. The cache has their objects only, and each has its own version.
 func TestTwoNamespaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{BookmarkInterval: time.Hour}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{BookmarkInterval: time.Hour}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		for _, namespace := range []string{"a", "b", "c"} {
 			w.create(namespace, "one", "red")
 		}
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("a", "")))
 		require.NoError(t, w.set.Add(w.in("b", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"Added a/one initial", "Added b/one initial"}, r.take())
+		require.ElementsMatch(t, []string{"Added a/one initial", "Added b/one initial"}, r.Take())
 		require.Equal(t, 2, w.set.Cache().Len())
 
 		version := w.paint("a", "one", "blue")
 		synctest.Wait()
-		require.Equal(t, []string{"Updated a/one"}, r.take())
+		require.Equal(t, []string{"Updated a/one"}, r.Take())
 		s := w.set.Snapshot()
 		require.Equal(t, version, scopes.VersionIn(s, "a"))
 		require.NotEqual(t, version, scopes.VersionIn(s, "b"), "no event and no bookmark came")
@@ -59,43 +58,41 @@ func TestTwoNamespaces(t *testing.T) {
 
 // TestAMoveIsAnUpdate moves an object between two selectors, and then out of both.
 func TestAMoveIsAnUpdate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		w.create("a", "one", "red")
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("", "color=red")))
 		require.NoError(t, w.set.Add(w.in("", "color=blue")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
-		require.Equal(t, []string{"Added a/one initial"}, r.take())
+		require.Equal(t, []string{"Added a/one initial"}, r.Take())
 		for range 5 {
 			w.paint("a", "one", "blue")
 			synctest.Wait()
 			w.paint("a", "one", "red")
 			synctest.Wait()
 		}
-		for _, line := range r.take() {
+		for _, line := range r.Take() {
 			require.Equal(t, "Updated a/one", line)
 		}
 		version := w.paint("a", "one", "green")
 		require.NoError(t, w.set.WaitForIn(t.Context(), "a", version))
 		synctest.Wait()
-		require.Equal(t, []string{"Deleted a/one"}, r.take())
+		require.Equal(t, []string{"Deleted a/one"}, r.Take())
 		require.Zero(t, w.set.Cache().Len())
 	})
 }
 
 // TestAddAndRemoveWhileRunning adds a scope and removes scopes, with and without notifications.
 func TestAddAndRemoveWhileRunning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		for _, namespace := range []string{"a", "b", "c"} {
 			w.create(namespace, "one", "red")
 		}
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
 		require.NoError(t, w.set.Add(w.in("b", "")))
 		require.NoError(t, w.set.Add(w.in("c", "")))
@@ -103,38 +100,37 @@ func TestAddAndRemoveWhileRunning(t *testing.T) {
 		<-w.set.ScopeSynced("b")
 		<-w.set.ScopeSynced("c")
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"Added a/one initial", "Added b/one initial", "Added c/one initial"}, r.take())
+		require.ElementsMatch(t, []string{"Added a/one initial", "Added b/one initial", "Added c/one initial"}, r.Take())
 
 		<-w.set.Remove("a", scopes.Notify)
 		<-w.set.Remove("b", scopes.Silent)
 		synctest.Wait()
-		require.Equal(t, []string{"Deleted a/one final state unknown"}, r.take())
+		require.Equal(t, []string{"Deleted a/one final state unknown"}, r.Take())
 		require.Equal(t, 1, w.set.Cache().Len())
 		require.Nil(t, w.set.Remove("a", scopes.Notify))
 		require.Empty(t, scopes.VersionIn(w.set.Snapshot(), "a"))
 		w.paint("a", "one", "blue")
 		synctest.Wait()
-		require.Empty(t, r.take())
+		require.Empty(t, r.Take())
 
 		late := w.record()
 		synctest.Wait()
-		require.Equal(t, []string{"Added c/one initial"}, late.take())
+		require.Equal(t, []string{"Added c/one initial"}, late.Take())
 	})
 }
 
 // TestHandOverBetweenScopes replaces one scope by two that together select the same objects. Handlers get nothing.
 func TestHandOverBetweenScopes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		for n := range 10 {
 			w.create("a", fmt.Sprint("w", n), []string{"red", "blue"}[n%2])
 		}
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
-		require.Len(t, r.take(), 10)
+		require.Len(t, r.Take(), 10)
 		before := w.set.Cache().List()
 		require.NoError(t, w.set.Add(w.in("", "color=red")))
 		require.NoError(t, w.set.Add(w.in("", "color=blue")))
@@ -142,30 +138,28 @@ func TestHandOverBetweenScopes(t *testing.T) {
 		<-w.set.ScopeSynced("all, labels color=blue")
 		<-w.set.Remove("all", scopes.Notify)
 		synctest.Wait()
-		require.Empty(t, r.take())
+		require.Empty(t, r.Take())
 		require.Equal(t, before, w.set.Cache().List())
 		w.paint("a", "w0", "blue")
 		synctest.Wait()
-		require.Equal(t, []string{"Updated a/w0"}, r.take())
+		require.Equal(t, []string{"Updated a/w0"}, r.Take())
 	})
 }
 
 // TestALateScopeDelaysNoOther refuses one of three namespaces. The others are readable, handlers get their objects, and
 // the status says which scope is late and why. Removing it completes the set.
 func TestALateScopeDelaysNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		for _, namespace := range []string{"a", "b", "c"} {
 			w.create(namespace, "one", "red")
 			require.NoError(t, w.set.Add(w.in(namespace, "")))
 		}
-		w.server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Fail{Code: 403}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Fail{Code: 403}})
 		r := w.record()
 		require.Contains(t, w.set.Status().String(), "not running")
-		w.run(w.set.Run)
-		<-time.After(time.Minute)
-		synctest.Wait()
-		require.ElementsMatch(t, []string{"Added a/one initial", "Added c/one initial"}, r.take())
+		w.Start(w.set.Run)
+		fixture.Pass(time.Minute)
+		require.ElementsMatch(t, []string{"Added a/one initial", "Added c/one initial"}, r.Take())
 		require.False(t, runstate.IsClosed(w.set.Synced()))
 		require.NoError(t, w.set.WaitForIn(t.Context(), "a", "0"))
 		s := w.set.Status()
@@ -179,7 +173,7 @@ func TestALateScopeDelaysNoOther(t *testing.T) {
 		require.Contains(t, s.String(), s.LateScopes)
 		late := w.record() // joins before the set is synced
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"Added a/one initial", "Added c/one initial"}, late.take())
+		require.ElementsMatch(t, []string{"Added a/one initial", "Added c/one initial"}, late.Take())
 		require.False(t, w.set.Status().Handlers[1].Synced)
 
 		<-w.set.Remove("b", scopes.Notify)
@@ -197,31 +191,29 @@ func TestALateScopeDelaysNoOther(t *testing.T) {
 
 // TestFollow follows objects with a label. The set is synced when the first scopes are.
 func TestFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		for _, name := range []string{"a", "b", "c"} {
 			w.create(name, "one", "red")
-			_, err := w.server.Create(namespaces, &widget{ObjectMeta: metav1.ObjectMeta{Name: name}})
-			require.NoError(t, err)
+			w.Create(namespaces, fixture.Named("", name))
 		}
 		label := func(name, value string) {
-			_, err := w.server.Edit(namespaces, api.Key{Name: name}, func(u *unstructured.Unstructured) {
+			_, err := w.Server.Edit(namespaces, api.Key{Name: name}, func(u *unstructured.Unstructured) {
 				u.SetLabels(map[string]string{"watched": value})
 			})
 			require.NoError(t, err)
 		}
 		label("a", "yes")
 		label("b", "yes")
-		teams := informer.New(apiclient.NewPartial[*widget](w.client, namespaces, ""),
+		teams := informer.New(apiclient.NewPartial[*widget](w.Client, namespaces, ""),
 			informer.Options[*widget]{Selector: api.Selector{Labels: "watched=yes"}})
 		require.NoError(t, scopes.Follow(w.set, teams, func(n *widget) (scopes.Scope[*widget], bool) {
 			return w.in(n.Name, ""), n.Name != "b"
 		}))
 		r := w.record()
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		synctest.Wait()
 		require.False(t, runstate.IsClosed(w.set.Synced()), "the teams are not known")
-		stop := w.run(teams.Run)
+		stop := w.Start(teams.Run)
 		<-w.set.Synced()
 		synctest.Wait()
 		require.Equal(t, []string{"a"}, w.set.Names())
@@ -229,7 +221,7 @@ func TestFollow(t *testing.T) {
 		synctest.Wait()
 		label("a", "no")
 		synctest.Wait()
-		require.Equal(t, []string{"Added a/one initial", "Added c/one initial", "Deleted a/one final state unknown"}, r.take())
+		require.Equal(t, []string{"Added a/one initial", "Added c/one initial", "Deleted a/one final state unknown"}, r.Take())
 		require.Equal(t, []string{"c"}, w.set.Names())
 		require.ErrorIs(t, scopes.Follow(w.set, teams, nil), informer.ErrRunning)
 		stop()
@@ -244,17 +236,16 @@ func TestListsAreBounded(t *testing.T) {
 				Options:  informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: paged, PageSize: 2, Rand: func() float64 { return 0 }}},
 				MaxLists: 4,
 			})
-			lists := w.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Delay{For: time.Second}})
+			lists := w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Delay{For: time.Second}})
 			if !paged {
-				lists = w.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Delay{For: time.Second}})
+				lists = w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Delay{For: time.Second}})
 			}
 			for n := range 40 {
 				w.create(fmt.Sprint("ns", n), "one", "red")
 				require.NoError(t, w.set.Add(w.in(fmt.Sprint("ns", n), "")))
 			}
-			w.run(w.set.Run)
-			<-time.After(500 * time.Millisecond)
-			synctest.Wait()
+			w.Start(w.set.Run)
+			fixture.Pass(500 * time.Millisecond)
 			require.Equal(t, 4, lists.Seen())
 			queued := 0
 			for _, s := range w.set.Status().Scopes {
@@ -298,10 +289,9 @@ func TestAFatalScopeEndsTheSet(t *testing.T) {
 
 // TestWrongUse has arguments that cannot work.
 func TestWrongUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		require.ErrorContains(t, w.set.Add(scopes.Scope[*widget]{}), "Source is nil")
-		require.ErrorContains(t, w.set.Add(scopes.Scope[*widget]{Source: apiclient.NewPartial[*widget](w.client, namespaces, "")}),
+		require.ErrorContains(t, w.set.Add(scopes.Scope[*widget]{Source: apiclient.NewPartial[*widget](w.Client, namespaces, "")}),
 			"the scope is of teams.leat.test, and the set is of widgets.leat.test")
 		require.Panics(t, func() {
 			scopes.New(widgets, scopes.Options[*widget]{Options: informer.Options[*widget]{Selector: api.Selector{Labels: "a=b"}}})
@@ -313,11 +303,10 @@ func TestWrongUse(t *testing.T) {
 
 // TestRemoveBeforeRun removes a scope that never ran, and runs a set without scopes.
 func TestRemoveBeforeRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		require.NoError(t, w.set.Add(w.in("a", "")))
 		gone := w.set.Remove("a", scopes.Notify)
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-gone
 		<-w.set.Synced()
 		require.Zero(t, w.set.Cache().Len())
@@ -326,16 +315,14 @@ func TestRemoveBeforeRun(t *testing.T) {
 
 // TestANewScopeDoesNotMakeTheCacheOld adds a scope that gets no list. HeardAt is about what the cache has.
 func TestANewScopeDoesNotMakeTheCacheOld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
 		listed := time.Now()
-		w.server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Fail{Code: 403}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Fail{Code: 403}})
 		require.NoError(t, w.set.Add(w.in("b", "")))
-		<-time.After(time.Second)
-		synctest.Wait()
+		fixture.Pass(time.Second)
 		require.Contains(t, w.set.Status().LateScopes, "b: not synced")
 		require.Equal(t, listed, w.set.Status().HeardAt)
 	})
@@ -343,16 +330,15 @@ func TestANewScopeDoesNotMakeTheCacheOld(t *testing.T) {
 
 // TestAnUnconfirmedScopeIsNamed has two scopes. The connection of one breaks, and its probes fail.
 func TestAnUnconfirmedScopeIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{BookmarkInterval: -1}, scopes.Options[*widget]{})
+	inWorld(t, testserver.Options{BookmarkInterval: -1}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		for _, namespace := range []string{"a", "b"} {
 			w.create(namespace, "one", "red")
 			require.NoError(t, w.set.Add(w.in(namespace, "")))
 		}
-		w.run(w.set.Run)
+		w.Start(w.set.Run)
 		<-w.set.Synced()
-		w.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}, Namespace: "b"}, Effect: faults.Fail{Code: 500}})
-		w.server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Disconnect{Abrupt: true}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}, Namespace: "b"}, Effect: faults.Fail{Code: 500}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Disconnect{Abrupt: true}})
 		<-time.After(5 * time.Second)
 		s := w.set.Status()
 		require.ErrorContains(t, s.Reflector.ProbeErr, "scope b: ")

@@ -1,7 +1,6 @@
 package scopes_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/scopes"
@@ -101,7 +101,7 @@ type simulation struct {
 	rand     *rand.Rand
 	past     *testserver.Snapshot
 	faults   []*testserver.Injection
-	handlers []*simulatedHandler
+	handlers []*fixture.History[*widget]
 	ended    chan struct{} // closed when slow handlers become quick
 	overlap  bool
 	scopes   map[string]simulatedScope
@@ -131,7 +131,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 		BookmarkInterval: time.Duration(1+s.rand.IntN(60)) * time.Second,
 		NoWatchCache:     s.coin(), NoWatchList: s.rand.IntN(4) == 0, ExpiredStatus: s.coin(),
 	}, o)
-	s.past = s.server.Snapshot()
+	s.past = s.Server.Snapshot()
 	return s
 }
 
@@ -156,9 +156,7 @@ func (s *simulation) run() {
 	for range s.rand.IntN(30) {
 		s.write()
 	}
-	ctx, cancel := context.WithCancel(s.t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.set.Run(ctx) }()
+	stop := s.Start(s.set.Run)
 	for range 150 {
 		s.step()
 	}
@@ -167,8 +165,7 @@ func (s *simulation) run() {
 	}
 	s.settle()
 	s.check()
-	cancel()
-	require.NoError(s.t, <-ended)
+	stop()
 }
 
 func (s *simulation) step() {
@@ -186,7 +183,7 @@ func (s *simulation) step() {
 			}
 		}
 	case n < 87:
-		s.past = s.server.Snapshot()
+		s.past = s.Server.Snapshot()
 	case n < 90:
 		s.join()
 	case n < 95:
@@ -197,8 +194,7 @@ func (s *simulation) step() {
 }
 
 func (s *simulation) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
+	fixture.Pass(d)
 }
 
 // add adds a scope. Without overlap, each scope has a namespace of its own.
@@ -224,7 +220,7 @@ func (s *simulation) add() {
 	scope := s.in(c.namespace, labels)
 	s.added++
 	scope.Name = fmt.Sprint("scope", s.added)
-	require.NoError(s.t, s.set.Add(scope))
+	require.NoError(s, s.set.Add(scope))
 	s.scopes[scope.Name] = c
 }
 
@@ -234,7 +230,7 @@ func (s *simulation) remove() {
 		return
 	}
 	name := names[s.rand.IntN(len(names))]
-	require.NotNil(s.t, s.set.Remove(name, scopes.Notify))
+	require.NotNil(s, s.set.Remove(name, scopes.Notify))
 	delete(s.scopes, name)
 }
 
@@ -242,19 +238,18 @@ func (s *simulation) remove() {
 func (s *simulation) write() {
 	key := api.Key{Namespace: fmt.Sprint("ns", s.rand.IntN(simulatedNamespaces)), Name: fmt.Sprint("object", s.rand.IntN(8))}
 	color := fmt.Sprint("color", s.rand.IntN(simulatedColors))
-	_, err := s.server.Get(widgets, key)
+	_, err := s.Server.Get(widgets, key)
 	switch n := s.rand.IntN(10); {
 	case err != nil:
 		s.create(key.Namespace, key.Name, color)
 	case n < 4:
 		s.paint(key.Namespace, key.Name, color)
 	case n < 7:
-		_, err := s.server.Edit(widgets, key, func(u *unstructured.Unstructured) {
-			require.NoError(s.t, unstructured.SetNestedField(u.Object, s.rand.Int64N(1<<40), "spec", "value"))
+		s.Edit(widgets, key, func(u *unstructured.Unstructured) {
+			require.NoError(s, unstructured.SetNestedField(u.Object, s.rand.Int64N(1<<40), "spec", "size"))
 		})
-		require.NoError(s.t, err)
 	default:
-		require.NoError(s.t, s.server.Delete(widgets, key))
+		s.Delete(widgets, key)
 		if n == 9 {
 			s.create(key.Namespace, key.Name, color)
 		}
@@ -266,12 +261,12 @@ func (s *simulation) write() {
 func (s *simulation) inject(at int) {
 	restore := at == len(simulatedFaults)-1
 	if restore {
-		s.server.Heal()
+		s.Server.Heal()
 		synctest.Wait()
 	}
-	s.faults = append(s.faults, s.server.Inject(simulatedFaults[at](s)))
+	s.faults = append(s.faults, s.Server.Inject(simulatedFaults[at](s)))
 	if restore {
-		s.past = s.server.Snapshot()
+		s.past = s.Server.Snapshot()
 		s.pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
 	}
 }
@@ -279,26 +274,26 @@ func (s *simulation) inject(at int) {
 // settle ends all faults, and makes every scope list again. Dropped events are missing until a list.
 func (s *simulation) settle() {
 	close(s.ended)
-	s.server.Heal()
+	s.Server.Heal()
 	s.pass(2 * time.Minute)
-	outage := s.server.Inject(faults.Fault{Effect: faults.Outage{}})
+	outage := s.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 	for range 10 {
 		s.write()
 	}
-	s.server.Inject(faults.Fault{Effect: faults.Compact{}})
+	s.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 	s.pass(time.Second)
 	outage.Remove()
 	s.pass(30 * time.Minute)
-	s.server.Heal()
+	s.Server.Heal()
 	s.pass(2 * time.Minute)
 }
 
 // check compares the server with the cache, and the cache with the state of each handler.
 func (s *simulation) check() {
 	want, got := map[api.Key]string{}, map[api.Key]string{}
-	for key, version := range s.server.Snapshot().Versions(widgets) {
-		u, err := s.server.Get(widgets, key)
-		require.NoError(s.t, err)
+	for key, version := range s.Server.Snapshot().Versions(widgets) {
+		u, err := s.Server.Get(widgets, key)
+		require.NoError(s, err)
 		for _, c := range s.scopes {
 			if c.selects(u) {
 				want[key] = version
@@ -308,69 +303,33 @@ func (s *simulation) check() {
 	for key, o := range s.set.Cache().All() {
 		got[key] = o.ResourceVersion
 	}
-	require.Equal(s.t, want, got, "%v", s.set.Status())
-	require.True(s.t, runstate.IsClosed(s.set.Synced()))
+	require.Equal(s, want, got, "%v", s.set.Status())
+	require.True(s, runstate.IsClosed(s.set.Synced()))
 	status := s.set.Status()
-	require.Empty(s.t, status.LateScopes)
-	require.Len(s.t, status.Scopes, len(s.scopes))
-	require.Empty(s.t, s.set.Undecodable())
+	require.Empty(s, status.LateScopes)
+	require.Len(s, status.Scopes, len(s.scopes))
+	require.Empty(s, s.set.Undecodable())
 	for _, h := range s.handlers {
-		require.True(s.t, runstate.IsClosed(h.registration.Synced()))
-		require.Zero(s.t, h.registration.Pending())
-		require.Len(s.t, h.state, len(got))
+		require.True(s, runstate.IsClosed(h.Synced()))
+		require.Zero(s, h.Pending())
+		has := h.Objects()
+		require.Len(s, has, len(got))
 		for key, o := range s.set.Cache().All() {
-			require.Same(s.t, o, h.state[key])
+			require.Same(s, o, has[key])
 		}
 	}
 }
 
-// simulatedHandler is one handler of a simulation. It checks its history.
-type simulatedHandler struct {
-	registration informer.Registration
-	state        map[api.Key]*widget
-}
-
-// join adds a handler of a random kind.
+// join adds a handler of a random kind, which checks its history.
 func (s *simulation) join() {
-	h := &simulatedHandler{state: map[api.Key]*widget{}}
 	slow := s.rand.IntN(3) == 0
 	o := informer.HandlerOptions{Name: fmt.Sprint("handler", len(s.handlers)), Coalesce: s.coin(), NonBlocking: !slow && s.coin()}
-	registration, err := s.set.Subscribe(func(c api.Change[*widget]) {
+	s.handlers = append(s.handlers, fixture.Follow(s, s.set.Subscribe, o, func() {
 		if slow {
 			select {
 			case <-time.After(time.Second):
 			case <-s.ended:
 			}
 		}
-		key := api.KeyOf(c.Object)
-		if wrong := illegal(c, h.state[key]); wrong != "" {
-			s.t.Errorf("%s: %s: %s", o.Name, api.FormatKey(key), wrong)
-		}
-		if c.Type == api.Deleted {
-			delete(h.state, key)
-		} else {
-			h.state[key] = c.Object
-		}
-	}, o)
-	require.NoError(s.t, err)
-	h.registration = registration
-	s.handlers = append(s.handlers, h)
-}
-
-// illegal returns why a change is illegal for a handler that knows this state of its object, or "".
-func illegal(c api.Change[*widget], known *widget) string {
-	switch {
-	case c.Type == api.Added && known != nil:
-		return "an Added of an object that the handler has"
-	case c.Type == api.Added:
-		return ""
-	case known == nil:
-		return c.Type.String() + " without an Added"
-	case c.Object.UID != known.UID:
-		return c.Type.String() + " of another UID"
-	case c.Type == api.Updated && c.Old != known:
-		return "Old is not the state that the handler got last"
-	default:
-		return ""
-	}
+	}))
 }
