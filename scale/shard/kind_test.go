@@ -3,7 +3,6 @@ package shard_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,43 +16,32 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shard"
 	"github.com/leatproject/leat/scale/shardedsource"
-	"github.com/leatproject/leat/testserver"
 )
 
 // TestADeletionDuringItsReconcile deletes an object while its reconcile runs. The deletion gets its own reconcile.
 func TestADeletionDuringItsReconcile(t *testing.T) {
 	for _, field := range []hashrange.Field{hashrange.UID, hashrange.Namespace} {
 		t.Run(string(field), func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *testserver.Server) {
-				_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", "mill")})
-				require.NoError(t, err)
-				a := join(t, s, shard.Options{Identity: "a", Field: field}, nil)
-				client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-				require.NoError(t, err)
-				cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+			bubble(t, func(t *testing.T, f *fixture.Fixture) {
+				f.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", "mill")})
+				a := join(f, shard.Options{Identity: "a", Field: field}, nil)
+				cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](f.Client, maps, ""), informer.Options[*corev1.ConfigMap]{})
 				kind := shard.For(a.Member, cached)
 				var reconciles []string
-				c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+				stop := mill(f, kind, 0, func(_ context.Context, key api.Key) (controller.Result, error) {
 					_, found := cached.Snapshot().Get(key)
 					reconciles = append(reconciles, fmt.Sprint(key, " ", found))
 					<-time.After(10 * time.Second)
 					return controller.Result{}, nil
-				})), controller.Options{})
-				c.Watch(kind.Source())
-				ctx, cancel := context.WithCancel(t.Context())
-				var parts sync.WaitGroup
-				for _, run := range []func(context.Context) error{cached.Run, c.Run} {
-					parts.Go(func() { require.NoError(t, run(ctx)) })
-				}
+				}, cached.Run)
 				<-time.After(5 * time.Second)
-				require.NoError(t, s.Delete(maps, api.Key{Namespace: "default", Name: "mill"}))
+				f.Delete(maps, api.Key{Namespace: "default", Name: "mill"})
 				<-time.After(30 * time.Second)
-				cancel()
-				parts.Wait()
-				client.CloseIdleConnections()
+				stop()
 				require.Equal(t, []string{"default/mill true", "default/mill false"}, reconciles)
 			})
 		})
@@ -64,35 +52,24 @@ func TestADeletionDuringItsReconcile(t *testing.T) {
 func TestTheReconcileOfADeletionComesAgain(t *testing.T) {
 	for _, field := range []hashrange.Field{hashrange.UID, hashrange.Namespace} {
 		t.Run(string(field), func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *testserver.Server) {
-				_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", "mill")})
-				require.NoError(t, err)
-				a := join(t, s, shard.Options{Identity: "a", Field: field}, nil)
-				client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-				require.NoError(t, err)
-				cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+			bubble(t, func(t *testing.T, f *fixture.Fixture) {
+				f.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", "mill")})
+				a := join(f, shard.Options{Identity: "a", Field: field}, nil)
+				cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](f.Client, maps, ""), informer.Options[*corev1.ConfigMap]{})
 				kind := shard.For(a.Member, cached)
 				reconciles := 0 // without an object
-				c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (r controller.Result, err error) {
+				stop := mill(f, kind, 0, func(_ context.Context, key api.Key) (r controller.Result, err error) {
 					if _, found := cached.Snapshot().Get(key); !found {
 						if reconciles++; reconciles == 1 {
 							r.RequeueAfter = 10 * time.Second
 						}
 					}
 					return r, nil
-				})), controller.Options{})
-				c.Watch(kind.Source())
-				ctx, cancel := context.WithCancel(t.Context())
-				var parts sync.WaitGroup
-				for _, run := range []func(context.Context) error{cached.Run, c.Run} {
-					parts.Go(func() { require.NoError(t, run(ctx)) })
-				}
+				}, cached.Run)
 				<-time.After(5 * time.Second)
-				require.NoError(t, s.Delete(maps, api.Key{Namespace: "default", Name: "mill"}))
+				f.Delete(maps, api.Key{Namespace: "default", Name: "mill"})
 				<-time.After(time.Minute)
-				cancel()
-				parts.Wait()
-				client.CloseIdleConnections()
+				stop()
 				require.Equal(t, 2, reconciles)
 			})
 		})
@@ -103,25 +80,22 @@ func TestTheReconcileOfADeletionComesAgain(t *testing.T) {
 // They are reconciled again and again. When another replica takes some of them, they leave the cache, and are not taken
 // for deleted.
 func TestADeletionBeforeAnObjectOfTheSameName(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		name := func(n int) string { return fmt.Sprint("mill-", n) }
 		const objects = 20
 		create := func(n int) {
-			_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", name(n))})
-			require.NoError(t, err)
+			f.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", name(n))})
 		}
 		for n := range objects {
 			create(n)
 		}
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
-		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-		require.NoError(t, err)
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		set := scopes.New(maps, scopes.Options[*corev1.ConfigMap]{})
-		ranges := shardedsource.NewScopes(set, apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), hashrange.UID, shardedsource.Options{})
+		ranges := shardedsource.NewScopes(set, apiclient.NewTyped[*corev1.ConfigMap](f.Client, maps, ""), hashrange.UID, shardedsource.Options{})
 		a.Follow(ranges)
 		kind := shard.For(a.Member, set).After(ranges.Then)
 		var found, missing atomic.Int32
-		c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+		stop := mill(f, kind, objects, func(_ context.Context, key api.Key) (controller.Result, error) {
 			if _, ok := set.Cache().Get(key); ok {
 				found.Add(1)
 			} else {
@@ -129,28 +103,20 @@ func TestADeletionBeforeAnObjectOfTheSameName(t *testing.T) {
 			}
 			<-time.After(10 * time.Second)
 			return controller.Result{RequeueAfter: 10 * time.Second}, nil
-		})), controller.Options{Workers: objects})
-		c.Watch(kind.Source())
-		ctx, cancel := context.WithCancel(t.Context())
-		var parts sync.WaitGroup
-		for _, run := range []func(context.Context) error{set.Run, ranges.Run, c.Run} {
-			parts.Go(func() { require.NoError(t, run(ctx)) })
-		}
+		}, set.Run, ranges.Run)
 		<-time.After(5 * time.Second)
 		require.EqualValues(t, objects, found.Load())
 		for n := range objects {
-			require.NoError(t, s.Delete(maps, api.Key{Namespace: "default", Name: name(n)}))
+			f.Delete(maps, api.Key{Namespace: "default", Name: name(n)})
 			create(n)
 		}
 		<-time.After(time.Minute)
 		require.Greater(t, int(found.Load()), 3*objects)
-		join(t, s, shard.Options{Identity: "b"}, nil)
+		join(f, shard.Options{Identity: "b"}, nil)
 		<-time.After(5 * time.Minute)
 		require.Less(t, set.Cache().Len(), objects)
 		require.Zero(t, missing.Load())
-		cancel()
-		parts.Wait()
-		client.CloseIdleConnections()
+		stop()
 	})
 }
 
@@ -173,15 +139,12 @@ func TestAKindHasOneController(t *testing.T) {
 // TestAfterWaitsForAnotherFollower has a follower that gets its ranges later than the member. No reconcile begins
 // before, and then every object gets one.
 func TestAfterWaitsForAnotherFollower(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		for _, name := range []string{"mill", "farm"} {
-			_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", name)})
-			require.NoError(t, err)
+			f.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", name)})
 		}
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
-		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-		require.NoError(t, err)
-		cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+		a := join(f, shard.Options{Identity: "a"}, nil)
+		cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](f.Client, maps, ""), informer.Options[*corev1.ConfigMap]{})
 		var children hashrange.Follower
 		removed := false
 		kind := shard.For(a.Member, cached).After(func(f hashrange.Follower) func() {
@@ -189,32 +152,23 @@ func TestAfterWaitsForAnotherFollower(t *testing.T) {
 			return func() { removed = true }
 		})
 		var reconciles []string
-		c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+		stop := mill(f, kind, 1, func(_ context.Context, key api.Key) (controller.Result, error) {
 			reconciles = append(reconciles, key.Name)
 			return controller.Result{}, nil
-		})), controller.Options{Workers: 1})
-		c.Watch(kind.Source())
-		ctx, cancel := context.WithCancel(t.Context())
-		var parts sync.WaitGroup
-		for _, run := range []func(context.Context) error{cached.Run, c.Run} {
-			parts.Go(func() { require.NoError(t, run(ctx)) })
-		}
+		}, cached.Run)
 		<-time.After(time.Minute)
 		require.Empty(t, reconciles)
 		children.Follow(hashrange.All())
 		<-time.After(time.Minute)
 		require.ElementsMatch(t, []string{"mill", "farm"}, reconciles)
 		children.Follow(nil)
-		_, err = s.Edit(maps, api.Key{Namespace: "default", Name: "mill"}, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) })
-		require.NoError(t, err)
+		f.Edit(maps, api.Key{Namespace: "default", Name: "mill"}, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) })
 		<-time.After(time.Minute)
 		require.Len(t, reconciles, 2)
 		children.Follow(hashrange.All())
 		<-time.After(time.Minute)
 		require.ElementsMatch(t, []string{"mill", "farm", "mill", "farm"}, reconciles)
-		cancel()
-		parts.Wait()
-		client.CloseIdleConnections()
+		stop()
 		require.True(t, removed)
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api/hashrange"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/shard"
-	"github.com/leatproject/leat/testserver"
 )
 
 // requireDivided waits until the replicas hold their target, which together has all hashes.
@@ -30,18 +30,18 @@ func requireDivided(t *testing.T, replicas ...*replica) {
 }
 
 func TestJoinAndLeave(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		var replicas []*replica
 		for i := range 5 {
-			replicas = append(replicas, join(t, s, shard.Options{Identity: fmt.Sprint("replica-", i)}, nil))
+			replicas = append(replicas, join(f, shard.Options{Identity: fmt.Sprint("replica-", i)}, nil))
 			<-time.After(10 * time.Second)
 			requireDivided(t, replicas...)
 		}
-		replicas[2].end(t)
+		replicas[2].end()
 		replicas = append(replicas[:2], replicas[3:]...)
 		<-time.After(10 * time.Second)
 		requireDivided(t, replicas...)
-		all, err := s.List(leases, "default")
+		all, err := f.Server.List(leases, "default")
 		require.NoError(t, err)
 		require.Len(t, all, 4)
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/shard"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -61,8 +62,8 @@ func (s *simulation) start() *process {
 	}
 	s.all = append(s.all, p)
 	// A stopped process does not reach the fence, and a request that passed the fence reaches the network at once.
-	network := shard.Fence(roundTripper(p.network))
-	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	network := shard.Fence(fixture.RoundTripper(p.network))
+	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if !p.run() {
 			return nil, errKilled
 		}
@@ -262,7 +263,3 @@ func (p *process) rewrite(body io.ReadCloser, from, to time.Duration) ([]byte, e
 	content = bytes.ReplaceAll(content, fmt.Appendf(nil, field, from.Seconds()), fmt.Appendf(nil, field, to.Seconds()))
 	return content, errors.Join(err, body.Close())
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

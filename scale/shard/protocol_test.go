@@ -24,8 +24,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/shard"
-	"github.com/leatproject/leat/testserver"
 )
 
 // line is a connection that can be cut. While it is cut, requests get no answer, and they do not notice the end of
@@ -33,7 +33,7 @@ import (
 type line struct{ cut atomic.Pointer[chan struct{}] }
 
 func (l *line) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if c := l.cut.Load(); c != nil {
 			<-*c
 			return nil, context.Cause(r.Context())
@@ -62,12 +62,12 @@ func begin(t *testing.T, r *replica, hash uint64) (context.Context, func()) {
 
 // TestHandOverWaitsForWork lets the second of two replicas join while the first one works in the range that moves.
 func TestHandOverWaitsForWork(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		<-time.After(5 * time.Second)
 		const low, high = 1, 1<<64 - 1
 		ctx, end := begin(t, a, high)
-		b := join(t, s, shard.Options{Identity: "b"}, nil)
+		b := join(f, shard.Options{Identity: "b"}, nil)
 		<-time.After(time.Minute)
 		require.NoError(t, ctx.Err(), "the hand-over waits, and does not end the work")
 		_, _, ok := a.Begin(t.Context(), high)
@@ -88,15 +88,15 @@ func TestHandOverWaitsForWork(t *testing.T) {
 // TestARangeThatIsWantedAgain ends the second replica before the first one has released the range. Keys were dropped
 // meanwhile, so followers must get the range again.
 func TestARangeThatIsWantedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		<-time.After(5 * time.Second)
 		var got []float64
 		defer a.Follow(followerFunc(func(held hashrange.Set) { got = append(got, held.Share()) }))()
 		_, end := begin(t, a, 1<<64-1)
-		b := join(t, s, shard.Options{Identity: "b"}, nil)
+		b := join(f, shard.Options{Identity: "b"}, nil)
 		<-time.After(5 * time.Second)
-		b.end(t)
+		b.end()
 		<-time.After(5 * time.Second)
 		require.Equal(t, 1.0, a.Status().Target.Share())
 		require.Equal(t, 0.5, a.Status().Releasing.Share(), "keys of this range were dropped")
@@ -112,12 +112,12 @@ func (f followerFunc) Follow(held hashrange.Set) { f(held) }
 
 // TestStoppedProcess stops a process until another one has its ranges.
 func TestStoppedProcess(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		l := &line{}
-		a := join(t, s, shard.Options{Identity: "a"}, l.wrap)
+		a := join(f, shard.Options{Identity: "a"}, l.wrap)
 		<-time.After(5 * time.Second)
 		ctx, end := begin(t, a, 1)
-		b := join(t, s, shard.Options{Identity: "b"}, nil)
+		b := join(f, shard.Options{Identity: "b"}, nil)
 		<-time.After(5 * time.Second)
 		again := l.stop()
 		<-time.After(time.Until(a.Status().Deadline) - time.Millisecond)
@@ -145,11 +145,10 @@ func TestStoppedProcess(t *testing.T) {
 
 // TestFenceReadsTheClock stops a process with its timers. When it goes on, its next write must not pass.
 func TestFenceReadsTheClock(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		l := &line{}
-		a := join(t, s, shard.Options{Identity: "a"}, l.wrap)
-		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: shard.Fence(s.Client().Transport)})
-		require.NoError(t, err)
+		a := join(f, shard.Options{Identity: "a"}, l.wrap)
+		client := f.Connect(func(next http.RoundTripper) http.RoundTripper { return shard.Fence(next) })
 		configs := apiclient.NewTyped[*unstructured.Unstructured](client, maps, "default")
 		<-time.After(5 * time.Second)
 		ctx, end := begin(t, a, 1)
@@ -166,7 +165,7 @@ func TestFenceReadsTheClock(t *testing.T) {
 		<-time.After(time.Until(a.Status().Deadline))
 		synctest.Wait()
 		require.NoError(t, ctx.Err(), "the test stopped everything that ends the context")
-		err = create(context.WithoutCancel(ctx))
+		err := create(context.WithoutCancel(ctx))
 		require.ErrorIs(t, err, shard.ErrLost)
 		require.ErrorContains(t, err, "POST /api/v1/namespaces/default/configmaps refused")
 		require.ErrorIs(t, context.Cause(ctx), shard.ErrLost, "a refusal ends the contexts")
@@ -182,17 +181,13 @@ func TestFenceReadsTheClock(t *testing.T) {
 
 // TestWorkInsideWork begins work of a group inside the work of another one. A write needs both.
 func TestWorkInsideWork(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		l := &line{}
-		outer := join(t, s, shard.Options{Identity: "outer"}, l.wrap)
+		outer := join(f, shard.Options{Identity: "outer"}, l.wrap)
 		<-time.After(5 * time.Second)
-		other, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		inner, err := shard.New(f.Client, shard.Options{Namespace: "default", Group: "inner", Identity: "inner"})
 		require.NoError(t, err)
-		inner, err := shard.New(other, shard.Options{Namespace: "default", Group: "inner", Identity: "inner"})
-		require.NoError(t, err)
-		running, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- inner.Run(running) }()
+		stop := f.Start(inner.Run)
 		<-time.After(5 * time.Second)
 		ctx, end := begin(t, outer, 1)
 		ctx, endInner, ok := inner.Begin(ctx, 1)
@@ -204,8 +199,6 @@ func TestWorkInsideWork(t *testing.T) {
 		endInner()
 		end()
 		stop()
-		require.NoError(t, <-ended)
-		other.CloseIdleConnections()
 	})
 }
 
@@ -223,10 +216,10 @@ func TestALateAnswer(t *testing.T) {
 		"nothing": func(*testing.T, *replica, context.Context) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *testserver.Server) {
+			bubble(t, func(t *testing.T, f *fixture.Fixture) {
 				var held atomic.Pointer[chan struct{}]
-				a := join(t, s, shard.Options{Identity: "a"}, func(next http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(r *http.Request) (*http.Response, error) {
+				a := join(f, shard.Options{Identity: "a"}, func(next http.RoundTripper) http.RoundTripper {
+					return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 						answer, err := next.RoundTrip(r)
 						if c := held.Load(); c == nil || err != nil || r.Method != http.MethodPut {
 							return answer, err
@@ -267,11 +260,11 @@ func TestALateAnswer(t *testing.T) {
 
 // TestDeadMember cuts a replica off for good. The other one has its ranges after LeaseDuration and two retries.
 func TestDeadMember(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		l := &line{}
-		a := join(t, s, shard.Options{Identity: "a"}, l.wrap)
+		a := join(f, shard.Options{Identity: "a"}, l.wrap)
 		<-time.After(5 * time.Second)
-		b := join(t, s, shard.Options{Identity: "b"}, nil)
+		b := join(f, shard.Options{Identity: "b"}, nil)
 		<-time.After(10 * time.Second)
 		requireDivided(t, a, b)
 		again := l.stop()
@@ -286,15 +279,15 @@ func TestDeadMember(t *testing.T) {
 // TestDeletesHang lets the deletes of five dead members hang. The survivor keeps its own Lease, deletes again in each
 // step, and has all ranges when the server answers.
 func TestDeletesHang(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		dead := &line{}
 		for i := range 5 {
-			join(t, s, shard.Options{Identity: fmt.Sprint("dead-", i)}, dead.wrap)
+			join(f, shard.Options{Identity: fmt.Sprint("dead-", i)}, dead.wrap)
 		}
 		var hanging atomic.Bool
 		hanging.Store(true)
-		b := join(t, s, shard.Options{Identity: "b"}, func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+		b := join(f, shard.Options{Identity: "b"}, func(next http.RoundTripper) http.RoundTripper {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodDelete && hanging.Load() {
 					<-r.Context().Done()
 					return nil, context.Cause(r.Context())
@@ -318,13 +311,13 @@ func TestDeletesHang(t *testing.T) {
 
 // TestDeletesAreRefused forbids a member to delete the Lease of a dead one.
 func TestDeletesAreRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		l := &line{}
-		a := join(t, s, shard.Options{Identity: "a"}, l.wrap)
+		a := join(f, shard.Options{Identity: "a"}, l.wrap)
 		var forbidden atomic.Bool
 		forbidden.Store(true)
-		b := join(t, s, shard.Options{Identity: "b"}, func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+		b := join(f, shard.Options{Identity: "b"}, func(next http.RoundTripper) http.RoundTripper {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method != http.MethodDelete || !forbidden.Load() {
 					return next.RoundTrip(r)
 				}
@@ -352,20 +345,19 @@ func TestDeletesAreRefused(t *testing.T) {
 
 // TestALateRenewalWins renews a Lease in the moment in which another replica deletes it as expired.
 func TestALateRenewalWins(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		l := &line{}
-		a := join(t, s, shard.Options{Identity: "a"}, l.wrap)
+		a := join(f, shard.Options{Identity: "a"}, l.wrap)
 		<-time.After(5 * time.Second)
 		defer l.stop()()
 		deletes := 0
-		b := join(t, s, shard.Options{Identity: "b"}, func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+		b := join(f, shard.Options{Identity: "b"}, func(next http.RoundTripper) http.RoundTripper {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodDelete && deletes == 0 {
 					deletes++
-					_, err := s.Edit(leases, api.Key{Namespace: "default", Name: a.Status().Lease}, func(u *unstructured.Unstructured) {
+					f.Edit(leases, api.Key{Namespace: "default", Name: a.Status().Lease}, func(u *unstructured.Unstructured) {
 						u.Object["spec"].(map[string]any)["renewTime"] = "2026-01-02T03:04:05.000000Z"
 					})
-					require.NoError(t, err)
 				}
 				return next.RoundTrip(r)
 			})
@@ -381,11 +373,11 @@ func TestALateRenewalWins(t *testing.T) {
 
 // TestOtherRules starts a replica that hashes another field.
 func TestOtherRules(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		core, logs := observer.New(zapcore.ErrorLevel)
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		<-time.After(5 * time.Second)
-		b := join(t, s, shard.Options{Identity: "b", Field: hashrange.Namespace, Logger: zap.New(core)}, nil)
+		b := join(f, shard.Options{Identity: "b", Field: hashrange.Namespace, Logger: zap.New(core)}, nil)
 		<-time.After(time.Minute)
 		require.Equal(t, 1.0, a.Status().Held.Share(), "the group goes on")
 		require.NoError(t, a.Status().Err)
@@ -393,7 +385,7 @@ func TestOtherRules(t *testing.T) {
 		require.ErrorContains(t, b.NotSynced(), `a (Lease default/mill-`)
 		require.ErrorContains(t, b.NotSynced(), `has "fnv1a-64 cut-1 object.metadata.uid", and this replica has "fnv1a-64 cut-1 object.metadata.namespace"`)
 		require.Equal(t, 1, logs.Len(), "one error: %v", logs.All())
-		a.end(t)
+		a.end()
 		<-time.After(10 * time.Second)
 		requireDivided(t, b)
 		require.NoError(t, b.NotSynced())
@@ -403,9 +395,9 @@ func TestOtherRules(t *testing.T) {
 // TestOtherRulesAtOnce starts replicas with different rules at the same moment. Only those with one of the rules may
 // hold ranges at a time.
 func TestOtherRulesAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
-		b := join(t, s, shard.Options{Identity: "b", Field: hashrange.Namespace}, nil)
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
+		a := join(f, shard.Options{Identity: "a"}, nil)
+		b := join(f, shard.Options{Identity: "b", Field: hashrange.Namespace}, nil)
 		for range 120 {
 			<-time.After(500 * time.Millisecond)
 			require.True(t, a.Status().Held.Empty() || b.Status().Held.Empty())
@@ -416,11 +408,11 @@ func TestOtherRulesAtOnce(t *testing.T) {
 
 // TestALeaseIsDeleted deletes the Lease of a healthy member.
 func TestALeaseIsDeleted(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		<-time.After(5 * time.Second)
 		ctx, end := begin(t, a, 1)
-		require.NoError(t, s.Delete(leases, api.Key{Namespace: "default", Name: a.Status().Lease}, metav1.DeleteOptions{}))
+		f.Delete(leases, api.Key{Namespace: "default", Name: a.Status().Lease})
 		<-time.After(3 * time.Second)
 		require.ErrorIs(t, context.Cause(ctx), shard.ErrLost)
 		end()
@@ -432,18 +424,17 @@ func TestALeaseIsDeleted(t *testing.T) {
 // TestAnotherVersion starts a replica beside one of a version that divides the hashes in another way. It waits, says
 // why once, and joins when the other one is gone.
 func TestAnotherVersion(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		identity, duration := "old", int32(60)
-		_, err := s.Create(leases, &coordinationv1.Lease{
+		f.Create(leases, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mill-old", Labels: map[string]string{"leatproject.github.io/shard-group": "mill"}, Annotations: map[string]string{
 				"leatproject.github.io/shard-claims": hashrange.All().String(),
 				"leatproject.github.io/shard-rules":  "fnv1a-64 cut-0 object.metadata.uid",
 			}},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity, LeaseDurationSeconds: &duration},
 		})
-		require.NoError(t, err)
 		core, logs := observer.New(zapcore.ErrorLevel)
-		a := join(t, s, shard.Options{Identity: "a", Logger: zap.New(core)}, nil)
+		a := join(f, shard.Options{Identity: "a", Logger: zap.New(core)}, nil)
 		<-time.After(50 * time.Second)
 		require.EqualError(t, a.Status().Err, `shard: the group has members with other rules: old (Lease default/mill-old) has `+
 			`"fnv1a-64 cut-0 object.metadata.uid", and this replica has "fnv1a-64 cut-1 object.metadata.uid"; `+
@@ -457,7 +448,7 @@ func TestAnotherVersion(t *testing.T) {
 
 // TestAnUnreadableLease adds a Lease whose claims cannot be read. It counts as one that claims everything.
 func TestAnUnreadableLease(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"leaseDurationSeconds": int64(30)}}}
 		o.SetName("mill-other")
 		o.SetNamespace("default")
@@ -466,10 +457,9 @@ func TestAnUnreadableLease(t *testing.T) {
 			"leatproject.github.io/shard-claims": "everything",
 			"leatproject.github.io/shard-rules":  "fnv1a-64 cut-1 object.metadata.uid",
 		})
-		_, err := s.Create(leases, o)
-		require.NoError(t, err)
+		f.Create(leases, o)
 		core, logs := observer.New(zapcore.ErrorLevel)
-		a := join(t, s, shard.Options{Identity: "a", Logger: zap.New(core)}, nil)
+		a := join(f, shard.Options{Identity: "a", Logger: zap.New(core)}, nil)
 		<-time.After(5 * time.Second)
 		for range 20 {
 			<-time.After(time.Second)
@@ -486,7 +476,7 @@ func TestAnUnreadableLease(t *testing.T) {
 
 // TestALeaseForYearsEnds adds a Lease that claims everything for 68 years and is never renewed.
 func TestALeaseForYearsEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"leaseDurationSeconds": int64(math.MaxInt32)}}}
 		o.SetName("mill-other")
 		o.SetNamespace("default")
@@ -495,10 +485,9 @@ func TestALeaseForYearsEnds(t *testing.T) {
 			"leatproject.github.io/shard-claims": hashrange.All().String(),
 			"leatproject.github.io/shard-rules":  "fnv1a-64 cut-1 object.metadata.uid",
 		})
-		_, err := s.Create(leases, o)
-		require.NoError(t, err)
+		f.Create(leases, o)
 		core, logs := observer.New(zapcore.ErrorLevel)
-		a := join(t, s, shard.Options{
+		a := join(f, shard.Options{
 			Identity: "a", Logger: zap.New(core), LeaseDuration: 5 * time.Minute, RenewDeadline: 3 * time.Minute, RetryPeriod: time.Minute,
 		}, nil)
 		<-time.After(59 * time.Minute)
@@ -513,18 +502,17 @@ func TestALeaseForYearsEnds(t *testing.T) {
 
 // TestTheLeaseIsKept keeps what others wrote into the Lease.
 func TestTheLeaseIsKept(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		<-time.After(5 * time.Second)
 		name := api.Key{Namespace: "default", Name: a.Status().Lease}
-		_, err := s.Edit(leases, name, func(u *unstructured.Unstructured) {
+		f.Edit(leases, name, func(u *unstructured.Unstructured) {
 			annotations := u.GetAnnotations()
 			annotations["mine"] = "stays"
 			u.SetAnnotations(annotations)
 		})
-		require.NoError(t, err)
 		<-time.After(10 * time.Second)
-		u, err := s.Get(leases, name)
+		u, err := f.Server.Get(leases, name)
 		require.NoError(t, err)
 		require.Equal(t, "stays", u.GetAnnotations()["mine"])
 		requireDivided(t, a)
@@ -535,10 +523,10 @@ func TestTheLeaseIsKept(t *testing.T) {
 // TestRunEnds ends a replica whose server does not answer any more, one that never got an answer, and one that does not
 // know that the server has created its Lease.
 func TestRunEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
 		var cut atomic.Bool
 		silent := func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if cut.Load() {
 					<-r.Context().Done()
 					return nil, context.Cause(r.Context())
@@ -546,24 +534,24 @@ func TestRunEnds(t *testing.T) {
 				return next.RoundTrip(r)
 			})
 		}
-		a := join(t, s, shard.Options{Identity: "a"}, silent)
+		a := join(f, shard.Options{Identity: "a"}, silent)
 		<-time.After(5 * time.Second)
 		cut.Store(true)
 		deadline := a.Status().Deadline
-		a.end(t)
+		a.end()
 		require.LessOrEqual(t, time.Until(deadline), time.Duration(0), "it tries to leave until its deadline")
 		require.LessOrEqual(t, time.Since(deadline), 10*time.Second/3)
 		require.Error(t, a.Run(t.Context()), "a Member runs once")
 
-		never := join(t, s, shard.Options{Identity: "never"}, silent)
+		never := join(f, shard.Options{Identity: "never"}, silent)
 		<-time.After(5 * time.Second)
 		require.ErrorContains(t, never.NotSynced(), "cannot list the group")
 		began := time.Now()
-		never.end(t)
+		never.end()
 		require.LessOrEqual(t, time.Since(began), 10*time.Second/3)
 
-		unaware := join(t, s, shard.Options{Identity: "unaware"}, func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+		unaware := join(f, shard.Options{Identity: "unaware"}, func(next http.RoundTripper) http.RoundTripper {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				answer, err := next.RoundTrip(r)
 				if err == nil && r.Method == http.MethodPost {
 					return nil, errors.Join(errors.New("the answer is lost"), answer.Body.Close())
@@ -573,11 +561,11 @@ func TestRunEnds(t *testing.T) {
 		})
 		<-time.After(time.Second)
 		require.Error(t, unaware.NotSynced())
-		all, err := s.List(leases, "default")
+		all, err := f.Server.List(leases, "default")
 		require.NoError(t, err)
 		require.Len(t, all, 2, "that of a, which could not delete it, and the new one")
-		unaware.end(t)
-		all, err = s.List(leases, "default")
+		unaware.end()
+		all, err = f.Server.List(leases, "default")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 	})
@@ -614,14 +602,14 @@ func TestOptions(t *testing.T) {
 
 // TestEndWaitsForWork ends a replica that is at work.
 func TestEndWaitsForWork(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := join(t, s, shard.Options{Identity: "a"}, nil)
+	bubble(t, func(t *testing.T, f *fixture.Fixture) {
+		a := join(f, shard.Options{Identity: "a"}, nil)
 		<-time.After(5 * time.Second)
-		b := join(t, s, shard.Options{Identity: "b"}, nil)
+		b := join(f, shard.Options{Identity: "b"}, nil)
 		<-time.After(10 * time.Second)
 		hash := a.Status().Held[0].From
 		ctx, end := begin(t, a, hash)
-		a.stop()
+		a.cancel()
 		<-time.After(time.Minute)
 		require.NoError(t, ctx.Err())
 		_, _, ok := b.Begin(t.Context(), hash)

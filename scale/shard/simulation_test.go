@@ -21,6 +21,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -50,8 +51,8 @@ func TestSimulation(t *testing.T) {
 	}
 	for seed := *firstSeed; seed < *firstSeed+uint64(seeds); seed++ {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *testserver.Server) {
-				s := newSimulation(t, server, seed)
+			bubble(t, func(t *testing.T, f *fixture.Fixture) {
+				s := newSimulation(t, f.Server, seed)
 				s.run()
 				for _, problem := range s.problems {
 					t.Error(problem)
