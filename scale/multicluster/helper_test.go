@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -18,13 +19,14 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/multicluster"
 	"github.com/leatproject/leat/testserver"
 )
 
 var (
 	secrets    = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
-	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	configMaps = fixture.ConfigMaps
 )
 
 var key = api.Key{Namespace: "default", Name: "a"}
@@ -99,6 +101,17 @@ func newWorld(t *testing.T, o multicluster.Options) *world {
 	return w
 }
 
+// inWorld runs a test in a bubble, with the options of the tests.
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, followed)) })
+}
+
+// start runs parts until the test ends.
+func (w *world) start(parts ...func(context.Context) error) (stop func()) {
+	return fixture.Start(w.t, fixture.All(parts...))
+}
+
 // reconcile records what the reconciler finds in the cache of the cluster.
 func (w *world) reconcile(_ context.Context, key multicluster.Key) (controller.Result, error) {
 	line := key.String() + " is gone"
@@ -121,29 +134,11 @@ func (w *world) take() []string {
 	return keys
 }
 
-// run runs something until the test ends, or until the returned function is called.
-func (n *network) run(run func(context.Context) error) (stop func()) {
-	n.t.Helper()
-	ctx, cancel := context.WithCancel(n.t.Context())
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		if err := run(ctx); err != nil {
-			n.t.Errorf("Run: %v", err)
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		ended.Wait()
-	})
-	n.t.Cleanup(stop)
-	return stop
-}
-
 // serve starts a server at a host, which may have had another one.
 func (n *network) serve(host string) *testserver.Server {
 	n.t.Helper()
 	s := testserver.New(testserver.Options{})
-	n.run(s.Run)
+	fixture.Start(n.t, s.Run)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.servers[host] = s.Client().Transport
@@ -160,7 +155,7 @@ func (n *network) cut(host string) {
 
 func put(t *testing.T, s *testserver.Server, name, value string) {
 	t.Helper()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"v": value}}
+	object := &corev1.ConfigMap{ObjectMeta: fixture.Meta("default", name), Data: map[string]string{"v": value}}
 	_, err := s.Create(configMaps, object)
 	if err != nil {
 		_, err = s.Update(configMaps, object)

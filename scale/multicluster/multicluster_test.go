@@ -20,20 +20,19 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/multicluster"
 )
 
 func TestClustersJoinAndLeave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		east, west := w.serve("east"), w.serve("west")
 		put(t, east, "a", "east")
 		put(t, west, "a", "west")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		<-w.ctl.Synced()
 		synctest.Wait()
 		require.Equal(t, []string{"east: default/a=east"}, w.take())
@@ -64,11 +63,10 @@ func TestClustersJoinAndLeave(t *testing.T) {
 }
 
 func TestCredentialsOfAClusterThatLeftAreDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.serve("east")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
+		w.start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
 		c, _ := w.set.Get("east")
@@ -82,12 +80,11 @@ func TestCredentialsOfAClusterThatLeftAreDropped(t *testing.T) {
 }
 
 func TestTheEndOfRunDropsCredentialsAndDeletesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		put(t, w.serve("east"), "a", "1")
 		w.join("east", config("east", "e1"))
-		stop := w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		stop := w.start(w.set.Run)
+		w.start(w.ctl.Run)
 		synctest.Wait()
 		require.Equal(t, []string{"east: default/a=1"}, w.take())
 		c, _ := w.set.Get("east")
@@ -101,13 +98,11 @@ func TestTheEndOfRunDropsCredentialsAndDeletesNothing(t *testing.T) {
 }
 
 func TestAnUnreachableClusterDelaysNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		put(t, w.serve("east"), "a", "1")
 		w.join("east", config("east", "e1"))
 		w.join("west", config("west", "w1"))
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		started := time.Now()
 		<-w.ctl.Synced()
 		synctest.Wait()
@@ -146,7 +141,7 @@ func TestNewCredentialsDoNotReplaceDroppedOnes(t *testing.T) {
 			w.serve("east")
 			w.serve("west")
 			w.join("east", config("east", "e1"))
-			w.run(func(context.Context) error { return w.set.Run(ctx) })
+			w.start(func(context.Context) error { return w.set.Run(ctx) })
 			synctest.Wait()
 			before, _ := w.set.Get("east")
 			w.join("east", config(host, "e2"))
@@ -179,8 +174,7 @@ func TestASourceIsSyncedWhenTheSetIs(t *testing.T) {
 			put(t, w.serve(name), "a", name)
 			w.join(name, config(name, "e1"))
 		}
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		synctest.Wait()
 		synced := func(c <-chan struct{}) bool {
 			select {
@@ -201,13 +195,11 @@ func TestASourceIsSyncedWhenTheSetIs(t *testing.T) {
 }
 
 func TestRotatedCredentialsKeepTheInformers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		east := w.serve("east")
 		put(t, east, "a", "1")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		synctest.Wait()
 		require.Equal(t, []string{"east: default/a=1"}, w.take())
 		before, _ := w.set.Get("east")
@@ -223,21 +215,18 @@ func TestRotatedCredentialsKeepTheInformers(t *testing.T) {
 }
 
 func TestAnotherServerReplacesTheCluster(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		old := w.serve("old")
 		put(t, old, "kept", "old")
 		put(t, old, "lost", "old")
 		w.join("east", config("old", "e1"))
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		synctest.Wait()
 		require.Len(t, w.take(), 2)
 		before, _ := w.set.Get("east")
 
 		w.join("east", config("new", "e1")) // which is unreachable at first
-		<-time.After(time.Second)
-		synctest.Wait()
+		fixture.Pass(time.Second)
 		require.Empty(t, w.take())
 		after, _ := w.set.Get("east")
 		require.NotSame(t, before, after)
@@ -245,8 +234,7 @@ func TestAnotherServerReplacesTheCluster(t *testing.T) {
 		require.True(t, found, "readers see the last state until the successor is synced")
 
 		put(t, w.serve("new"), "kept", "new")
-		<-time.After(time.Minute)
-		synctest.Wait()
+		fixture.Pass(time.Minute)
 		require.Equal(t, []string{"east: default/kept=new", "east: default/lost is gone"}, w.take())
 		require.Equal(t, []string{"east synced"}, w.health())
 		require.Empty(t, old.Watches())
@@ -255,13 +243,11 @@ func TestAnotherServerReplacesTheCluster(t *testing.T) {
 
 // The Secret is deleted and created again while a handler of the old cluster does not return.
 func TestTheEndOfAClusterDoesNotHideItsSuccessor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		east := w.serve("east")
 		put(t, east, "a", "1")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		synctest.Wait()
 		before, ok := w.maps.In("east")
 		require.True(t, ok)
@@ -272,8 +258,7 @@ func TestTheEndOfAClusterDoesNotHideItsSuccessor(t *testing.T) {
 		w.join("east", config("east", "e1"))
 		synctest.Wait()
 		w.take()
-		<-time.After(time.Minute)
-		synctest.Wait()
+		fixture.Pass(time.Minute)
 		after, ok := w.maps.In("east")
 		require.True(t, ok)
 		require.NotSame(t, before, after)
@@ -289,8 +274,7 @@ func TestTheEndOfAClusterDoesNotHideItsSuccessor(t *testing.T) {
 
 // The successor deletes an object just before its source subscribes.
 func TestADeletionBeforeTheSourceOfASuccessorBegins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		var seen []string
 		ctl := controller.New("all", controller.Func[multicluster.Key](func(_ context.Context, key multicluster.Key) (controller.Result, error) {
 			if _, found := w.maps.Get(key); !found {
@@ -311,13 +295,12 @@ func TestADeletionBeforeTheSourceOfASuccessorBegins(t *testing.T) {
 			return controller.Keyed(controller.For(maps), c.Key)
 		}))
 		w.join("east", config("old", "e1"))
-		w.run(w.set.Run)
-		w.run(ctl.Run)
+		w.start(w.set.Run)
+		w.start(ctl.Run)
 		synctest.Wait()
 		require.Empty(t, seen)
 		w.join("east", config("new", "e1"))
-		<-time.After(time.Second)
-		synctest.Wait()
+		fixture.Pass(time.Second)
 		require.Equal(t, []string{"east: default/a"}, seen)
 	})
 }
@@ -335,7 +318,7 @@ func TestConfigureMayUseTheSet(t *testing.T) {
 		w = newWorld(t, o)
 		w.serve("east")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
+		w.start(w.set.Run)
 		synctest.Wait()
 		require.Equal(t, []string{"east not synced: multicluster: it has not joined yet"}, states)
 		require.Equal(t, []string{"east synced"}, w.health())
@@ -343,12 +326,10 @@ func TestConfigureMayUseTheSet(t *testing.T) {
 }
 
 func TestABadKubeconfigKeepsThePreviousOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		east := w.serve("east")
 		w.join("east", "token: swordfish")
-		w.run(w.set.Run)
-		w.run(w.ctl.Run)
+		w.start(w.set.Run, w.ctl.Run)
 		synctest.Wait()
 		const missing = `multicluster: Secret fleet/east: the kubeconfig in "kubeconfig": current-context: it is empty; the contexts are none`
 		require.Equal(t, []string{"east not synced: " + missing}, w.health())
@@ -394,10 +375,9 @@ func TestAnErrorNamesTheSecretAndNoContent(t *testing.T) {
 		{"a password", strings.Replace(valid, "token: e1", "username: u, password: swordfish", 1), "basic authentication"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, followed)
+			inWorld(t, func(t *testing.T, w *world) {
 				w.join("east", c.content)
-				w.run(w.set.Run)
+				w.start(w.set.Run)
 				<-w.set.Synced()
 				h := w.set.Health()
 				require.Len(t, h, 1)
@@ -413,8 +393,7 @@ func TestAnErrorNamesTheSecretAndNoContent(t *testing.T) {
 }
 
 func TestAFailedInformerStartsAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		east := w.serve("east")
 		var broken atomic.Bool
 		broken.Store(true)
@@ -431,12 +410,11 @@ func TestAFailedInformerStartsAgain(t *testing.T) {
 		})
 		put(t, east, "a", "1")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
+		w.start(w.set.Run)
 		synctest.Wait()
 		require.Contains(t, w.health()[0], "broken")
 		broken.Store(false)
-		<-time.After(2 * time.Minute)
-		synctest.Wait()
+		fixture.Pass(2 * time.Minute)
 		require.Equal(t, []string{"east synced"}, w.health())
 		inf, ok := things.In("east")
 		require.True(t, ok)
@@ -455,7 +433,7 @@ func TestWithAManager(t *testing.T) {
 		w.join("east", config("east", "e1"))
 		w.join("west", config("west", "w1"))
 		require.NoError(t, m.Add(w.set, w.ctl))
-		w.run(m.Run)
+		w.start(m.Run)
 		<-m.Elected()
 		<-w.ctl.Synced()
 		synctest.Wait()
@@ -484,7 +462,7 @@ func TestAllNamespacesAndOptions(t *testing.T) {
 		w := newWorld(t, o)
 		w.serve("east")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
+		w.start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
 		require.Equal(t, []string{"fleet/east synced"}, w.health())
@@ -509,7 +487,7 @@ func TestOptionsOverrideTheKubeconfig(t *testing.T) {
 		w := newWorld(t, o)
 		w.serve("east")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
+		w.start(w.set.Run)
 		<-w.set.Synced()
 		synctest.Wait()
 		require.Equal(t, []string{"east synced"}, w.health())
@@ -529,10 +507,9 @@ func TestOptionsOverrideTheKubeconfig(t *testing.T) {
 }
 
 func TestTheSetSaysWhyItIsNotSynced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		w.cut("hub")
-		w.run(w.set.Run)
+		w.start(w.set.Run)
 		synctest.Wait()
 		require.ErrorContains(t, w.set.NotSynced(), "no route to host")
 		require.ErrorIs(t, w.set.NotSynced(), errNoRoute)
@@ -541,8 +518,7 @@ func TestTheSetSaysWhyItIsNotSynced(t *testing.T) {
 }
 
 func TestFromHasPredicates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, followed)
+	inWorld(t, func(t *testing.T, w *world) {
 		east := w.serve("east")
 		var seen []string
 		ctl := controller.New("values", controller.Func[string](func(_ context.Context, key string) (controller.Result, error) {
@@ -556,8 +532,8 @@ func TestFromHasPredicates(t *testing.T) {
 		put(t, east, "a", "1")
 		put(t, east, "b", "2")
 		w.join("east", config("east", "e1"))
-		w.run(w.set.Run)
-		w.run(ctl.Run)
+		w.start(w.set.Run)
+		w.start(ctl.Run)
 		synctest.Wait()
 		require.Equal(t, []string{"east 1"}, seen)
 		w.leave("east")

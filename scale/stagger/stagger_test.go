@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/packed"
@@ -38,65 +38,38 @@ type pod struct {
 	} `json:"spec"`
 }
 
-var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+var pods = fixture.Pods
 
-type world struct {
-	t      *testing.T
-	server *testserver.Server
-	client *apiclient.Client
-}
+type world struct{ *fixture.Fixture }
 
-func newWorld(t *testing.T) *world {
+// inWorld runs a test in a bubble.
+func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	t.Helper()
-	w := &world{t: t, server: testserver.New(testserver.Options{})}
-	client, err := apiclient.New(apiclient.Config{Host: w.server.URL(), Transport: w.server.Client().Transport})
-	require.NoError(t, err)
-	w.client = client
-	w.run(w.server.Run)
-	t.Cleanup(client.CloseIdleConnections)
-	return w
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) { test(t, world{f}) })
 }
 
-func (w *world) run(run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(w.t.Context())
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		if err := run(ctx); err != nil {
-			w.t.Errorf("Run: %v", err)
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		cancel()
-		ended.Wait()
-	})
-	w.t.Cleanup(stop)
-	return stop
-}
-
-func (w *world) create(name, node string) {
-	w.t.Helper()
-	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+func (w world) create(name, node string) {
+	w.Helper()
+	p := &pod{ObjectMeta: fixture.Meta("default", name)}
 	p.Spec.NodeName = node
-	_, err := w.server.Create(pods, p)
-	require.NoError(w.t, err)
+	w.Create(pods, p)
 }
 
-func (w *world) source(namespace string) *apiclient.PartialClient[*pod] {
-	return apiclient.NewPartial[*pod](w.client, pods, namespace)
+func (w world) source(namespace string) *apiclient.PartialClient[*pod] {
+	return apiclient.NewPartial[*pod](w.Client, pods, namespace)
 }
 
 // spread runs an informer of one namespace.
-func (w *world) spread(s *stagger.Start, namespace string, o informer.Options[*pod]) *informer.Informer[*pod] {
+func (w world) spread(s *stagger.Start, namespace string, o informer.Options[*pod]) *informer.Informer[*pod] {
 	inf := informer.New(stagger.Spread(s, w.source(namespace), o))
-	w.run(inf.Run)
+	w.Start(inf.Run)
 	return inf
 }
 
 func half() float64 { return 0.5 }
 
 func TestTheFirstListWaitsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		s := stagger.NewStart(stagger.Options{Jitter: time.Minute, Rand: half})
 		started := time.Now()
 		inf := w.spread(s, "default", informer.Options[*pod]{})
@@ -112,25 +85,23 @@ func TestTheFirstListWaitsOnce(t *testing.T) {
 }
 
 func TestTheWaitEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		s := stagger.NewStart(stagger.Options{Jitter: time.Hour, Rand: half})
 		inf := informer.New(stagger.Spread(s, w.source(""), informer.Options[*pod]{}))
-		stop := w.run(inf.Run)
+		stop := w.Start(inf.Run)
 		synctest.Wait()
 		started := time.Now()
 		stop()
 		require.Zero(t, time.Since(started))
-		require.Empty(t, w.server.Requests())
+		require.Empty(t, w.Server.Requests())
 	})
 }
 
 func TestListsOfAProgramAreBounded(t *testing.T) {
 	for _, lists := range []bool{false, true} {
 		t.Run(fmt.Sprint("lists in pages: ", lists), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.server.Inject(faults.Fault{Effect: faults.Delay{For: time.Second}})
+			inWorld(t, func(t *testing.T, w world) {
+				w.Server.Inject(faults.Fault{Effect: faults.Delay{For: time.Second}})
 				s := stagger.NewStart(stagger.Options{Jitter: -1, MaxLists: 2})
 				started := time.Now()
 				var all []*informer.Informer[*pod]
@@ -147,10 +118,9 @@ func TestListsOfAProgramAreBounded(t *testing.T) {
 }
 
 func TestAFailedListLetsAnotherBegin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		s := stagger.NewStart(stagger.Options{Jitter: -1, MaxLists: 1})
-		w.server.Inject(faults.Fault{Match: faults.Match{Namespace: "bad"}, Effect: faults.Fail{Code: 500}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "bad"}, Effect: faults.Fail{Code: 500}})
 		w.spread(s, "bad", informer.Options[*pod]{})
 		synctest.Wait()
 		<-w.spread(s, "good", informer.Options[*pod]{}).Synced()
@@ -169,8 +139,7 @@ func (e ending) List(context.Context, api.Options[*pod], func(*pod) error) (meta
 }
 
 func TestAnInformerThatEndsLetsAnotherBegin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		s := stagger.NewStart(stagger.Options{Jitter: -1, MaxLists: 2})
 		for range 5 {
 			ctx, stop := context.WithCancel(t.Context())
@@ -183,19 +152,18 @@ func TestAnInformerThatEndsLetsAnotherBegin(t *testing.T) {
 
 // The first list may be of any version. A relist must not be older than the cache.
 func TestOnlyTheFirstListIsOfAnyVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		w.create("a", "n")
 		inf := w.spread(stagger.NewStart(stagger.Options{Jitter: -1}), "", informer.Options[*pod]{})
 		<-inf.Synced()
 		w.create("b", "n")
 		synctest.Wait()
 		version := inf.ResourceVersion()
-		w.server.Inject(faults.Fault{Effect: faults.Compact{}})
-		w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+		w.Server.Inject(faults.Fault{Effect: faults.Compact{}})
+		w.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 		<-time.After(time.Minute)
 		var versions []string
-		for _, r := range w.server.Requests() {
+		for _, r := range w.Server.Requests() {
 			if r.Query.Get("sendInitialEvents") != "" {
 				versions = append(versions, r.Query.Get("resourceVersion"))
 			}
@@ -211,15 +179,14 @@ func TestOnlyTheFirstListIsOfAnyVersion(t *testing.T) {
 }
 
 func TestAnAgentReadsThePodsOfItsNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		w.create("mine", "node-1")
 		w.create("other", "node-2")
 		s := stagger.NewStart(stagger.Options{Jitter: -1})
 		inf := informer.New(stagger.ForNode(s, "node-1", w.source(""), informer.Options[*pod]{
 			Selector: api.Selector{Fields: "metadata.namespace=default"},
 		}))
-		w.run(inf.Run)
+		w.Start(inf.Run)
 		<-inf.Synced()
 		require.Equal(t, []api.Key{{Namespace: "default", Name: "mine"}}, keys(inf))
 		require.Equal(t, "metadata.namespace=default,spec.nodeName=node-1", inf.Options().Selector.Fields)
@@ -253,8 +220,7 @@ func TestMemoryIsBoundedByGOMEMLIMIT(t *testing.T) {
 	debug.SetMemoryLimit(8 << 20)
 	require.Equal(t, 2<<20, stagger.Config(apiclient.Config{}).MaxObjectBytes)
 
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		debug.SetMemoryLimit(16 << 10) // two objects
 		errs := make(chan error, 100)
 		s := stagger.NewStart(stagger.Options{Jitter: -1})
@@ -263,7 +229,7 @@ func TestMemoryIsBoundedByGOMEMLIMIT(t *testing.T) {
 		for i := range 3 {
 			w.create(fmt.Sprint("p", i), "node")
 		}
-		w.run(inf.Run)
+		w.Start(inf.Run)
 		require.ErrorIs(t, <-errs, reflector.ErrEndlessList)
 	})
 }
@@ -287,8 +253,7 @@ func (c counted) Watch(ctx context.Context, o api.Options[*pod]) iter.Seq2[api.E
 // A source that can keep bytes is not decoded, and its lists wait too.
 func TestPackedAndChecked(t *testing.T) {
 	for _, lists := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		inWorld(t, func(t *testing.T, w world) {
 			w.create("a", "n")
 			s := stagger.NewStart(stagger.Options{Jitter: time.Minute, MaxLists: 1, Rand: half})
 			started := time.Now()
@@ -297,7 +262,7 @@ func TestPackedAndChecked(t *testing.T) {
 				Hold: packed.Bytes[*pod](), Check: driftcheck.Every(time.Minute), Tuning: reflector.Tuning{NoWatchList: lists},
 			}
 			inf := informer.New(stagger.Spread[*pod](s, counted{w.source(""), &decoded}, o))
-			w.run(inf.Run)
+			w.Start(inf.Run)
 			<-inf.Synced()
 			require.Equal(t, 30*time.Second, time.Since(started), "the list has waited")
 			<-w.spread(s, "other", informer.Options[*pod]{}).Synced()
@@ -314,10 +279,9 @@ func TestPackedAndChecked(t *testing.T) {
 }
 
 func TestUsersOfAFactoryShareAResult(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		f := factory.New(factory.Options{})
-		w.run(f.Run)
+		w.Start(f.Run)
 		source, o := stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), w.source(""), informer.Options[*pod]{})
 		a, err := factory.Shared(f, source, o)
 		require.NoError(t, err)
@@ -331,8 +295,7 @@ func TestUsersOfAFactoryShareAResult(t *testing.T) {
 // TestAListFromAFileLetsAnotherBegin starts two informers twice. The second time, each reads its state from a file.
 func TestAListFromAFileLetsAnotherBegin(t *testing.T) {
 	folder := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		w.create("a", "n")
 		for range 2 {
 			s := stagger.NewStart(stagger.Options{Jitter: -1, MaxLists: 1})
@@ -342,7 +305,7 @@ func TestAListFromAFileLetsAnotherBegin(t *testing.T) {
 				warm, err := warmstart.New(source, warmstart.Options{Path: filepath.Join(folder, name), Cluster: "test"})
 				require.NoError(t, err)
 				inf := informer.New(warm, o)
-				stop := w.run(inf.Run)
+				stop := w.Start(inf.Run)
 				ends = append(ends, func() {
 					stop()
 					require.NoError(t, warm.Close())
@@ -362,8 +325,7 @@ func TestAListFromAFileLetsAnotherBegin(t *testing.T) {
 func TestAShardAcceptsAnyVersionAtFirst(t *testing.T) {
 	half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
 	for _, outside := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		inWorld(t, func(t *testing.T, w world) {
 			w.create("a", "n")
 			s := stagger.NewStart(stagger.Options{Jitter: -1})
 			var source api.ListerWatcher[*pod] = w.source("")
@@ -375,9 +337,9 @@ func TestAShardAcceptsAnyVersionAtFirst(t *testing.T) {
 				source, o = stagger.Spread(s, api.ListerWatcher[*pod](shardedsource.New(source, hashrange.UID, half, shardedsource.Options{})), o)
 			}
 			inf := informer.New(source, o)
-			w.run(inf.Run)
+			w.Start(inf.Run)
 			<-inf.Synced()
-			requests := w.server.Requests()
+			requests := w.Server.Requests()
 			require.Equal(t, "0", requests[len(requests)-1].Query.Get("resourceVersion"))
 			require.Equal(t, "watch", requests[len(requests)-1].Verb)
 		})
