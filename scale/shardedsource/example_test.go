@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/testserver"
@@ -21,7 +20,7 @@ func Example() {
 	server := testserver.New(testserver.Options{})
 	go func() { _ = server.Run(ctx) }()
 	for n := range 10 {
-		if _, err := server.Create(configMaps, &object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m", n)}}); err != nil {
+		if _, err := server.Create(configMaps, &object{ObjectMeta: fixture.Meta("default", fmt.Sprint("m", n))}); err != nil {
 			panic(err)
 		}
 	}

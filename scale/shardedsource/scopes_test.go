@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shardedsource"
@@ -23,9 +24,7 @@ import (
 // over without notifications, and taken back. Checks compare each range with the server.
 func TestScopesOfOneResource(t *testing.T) {
 	for _, sharded := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, testserver.Options{ShardedLists: sharded})
-			defer w.end()
+		inWorld(t, testserver.Options{ShardedLists: sharded}, func(t *testing.T, w *world) {
 			random := rand.New(rand.NewPCG(1, 1))
 			w.churn(random, configMaps, 120)
 			set := scopes.New(configMaps, scopes.Options[*object]{Options: informer.Options[*object]{Check: driftcheck.Every(time.Minute)}})
@@ -35,23 +34,22 @@ func TestScopesOfOneResource(t *testing.T) {
 				require.NoError(t, set.Add(scopes.Scope[*object]{Name: name, Source: shardedsource.New(client, hashrange.UID, hashes, shardedsource.Options{})}))
 				return name
 			}
-			f := &follower[*object]{Informer: set.Informer, objects: map[api.Key]*object{}}
-			require.NoError(t, f.subscribe())
+			f := followed(w, set.Informer)
 			half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
 			quarter := hashrange.NewSet(hashrange.Range{To: 1 << 62})
 			first := add(half)
-			w.run(set.Run)
+			w.Start(set.Run)
 			<-set.Synced()
 			synctest.Wait()
 			check(w, f, configMaps, hashrange.UID, half)
 
-			before := f.notified()
+			f.got.Take()
 			kept, lost := add(quarter), add(half.Minus(quarter))
 			<-set.ScopeSynced(kept)
 			<-set.ScopeSynced(lost)
 			<-set.Remove(first, scopes.Silent)
 			synctest.Wait()
-			require.Equal(t, before, f.notified(), "handlers get nothing")
+			require.Empty(t, f.got.Take(), "handlers get nothing")
 			check(w, f, configMaps, hashrange.UID, half)
 
 			w.churn(random, configMaps, 60)
@@ -59,23 +57,21 @@ func TestScopesOfOneResource(t *testing.T) {
 			synctest.Wait()
 			check(w, f, configMaps, hashrange.UID, half)
 
-			before = f.notified()
+			f.got.Take()
 			<-set.Remove(lost, scopes.Silent)
 			synctest.Wait()
-			require.Equal(t, before, f.notified())
-			f.forget(half.Minus(quarter))
+			require.Empty(t, f.got.Take())
+			f.got.Forget(func(_ api.Key, o *object) bool { return half.Minus(quarter).Contains(hashrange.Hash(o.UID)) })
 			check(w, f, configMaps, hashrange.UID, quarter)
 
 			w.churn(random, configMaps, 60)
 			<-set.ScopeSynced(add(half.Minus(quarter)))
-			<-time.After(3 * time.Second)
-			synctest.Wait()
-			require.Greater(t, f.notified(), before)
+			fixture.Pass(3 * time.Second)
+			require.NotEmpty(t, f.got.Take())
 			check(w, f, configMaps, hashrange.UID, half)
 			require.Len(t, set.Names(), 2)
 
-			<-time.After(10 * time.Minute)
-			synctest.Wait()
+			fixture.Pass(10 * time.Minute)
 			checks := set.Status().Check
 			require.Greater(t, checks.Checks, 10)
 			require.Zero(t, checks.Missed)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -31,6 +30,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/scale/shardedsource"
@@ -39,8 +39,8 @@ import (
 )
 
 var (
-	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	widgets    = api.Resource{Group: "leat.test", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
+	configMaps = fixture.ConfigMaps
+	widgets    = fixture.Widgets
 )
 
 // object is any object, with its data.
@@ -165,44 +165,31 @@ func (b *behaviour) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// world is a server in a bubble, and what runs there.
+// world is a server in a bubble, and a log.
 type world struct {
-	*testing.T
-	server  *testserver.Server
-	ctx     context.Context
-	stop    context.CancelFunc
-	running sync.WaitGroup
-	log     *observer.ObservedLogs
-	logger  *zap.Logger
+	*fixture.Fixture
+	log    *observer.ObservedLogs
+	logger *zap.Logger
 }
 
-func newWorld(t *testing.T, o testserver.Options) *world {
-	w := &world{T: t, server: testserver.New(o)}
-	w.server.Register(widgets)
-	w.ctx, w.stop = context.WithCancel(t.Context())
-	w.run(w.server.Run)
-	core, log := observer.New(zapcore.InfoLevel)
-	w.log, w.logger = log, zap.New(core)
-	return w
+// inWorld runs a test in a bubble.
+func inWorld(t *testing.T, o testserver.Options, test func(t *testing.T, w *world)) {
+	t.Helper()
+	fixture.Run(t, o, func(t *testing.T, f *fixture.Fixture) {
+		core, log := observer.New(zapcore.InfoLevel)
+		test(t, &world{f, log, zap.New(core)})
+	})
 }
 
-func (w *world) run(run func(context.Context) error) {
-	w.running.Go(func() { _ = run(w.ctx) })
-}
-
-func (w *world) end() {
-	w.stop()
-	w.running.Wait()
-}
-
+// client returns a client whose server behaves as b, or obeys if b is nil.
 func (w *world) client(b *behaviour) *apiclient.Client {
-	transport := w.server.Client().Transport
-	if b != nil {
-		b.next, transport = transport, b
+	if b == nil {
+		return w.Client
 	}
-	client, err := apiclient.New(apiclient.Config{Host: w.server.URL(), Transport: transport})
-	require.NoError(w, err)
-	return client
+	return w.Connect(func(next http.RoundTripper) http.RoundTripper {
+		b.next = next
+		return b
+	})
 }
 
 // churn makes changes.
@@ -210,13 +197,13 @@ func (w *world) churn(r *rand.Rand, resource api.Resource, n int) {
 	for range n {
 		key := api.Key{Namespace: fmt.Sprint(r.IntN(5), "-team"), Name: fmt.Sprint("o", r.IntN(30))}
 		var err error
-		switch _, missing := w.server.Get(resource, key); {
+		switch _, missing := w.Server.Get(resource, key); {
 		case missing != nil:
-			_, err = w.server.Create(resource, &object{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+			_, err = w.Server.Create(resource, &object{ObjectMeta: fixture.Meta(key.Namespace, key.Name)})
 		case r.IntN(3) == 0:
-			err = w.server.Delete(resource, key, metav1.DeleteOptions{})
+			err = w.Server.Delete(resource, key, metav1.DeleteOptions{})
 		default:
-			_, err = w.server.Edit(resource, key, func(u *unstructured.Unstructured) {
+			_, err = w.Server.Edit(resource, key, func(u *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(u.Object, fmt.Sprint(r.Uint32()), "data", "x")
 			})
 		}
@@ -224,60 +211,29 @@ func (w *world) churn(r *rand.Rand, resource api.Resource, n int) {
 	}
 }
 
-// follower is an informer of a shard, and what its handler knows.
+// follower is an informer of a shard, and what its handler got.
 type follower[T api.Object] struct {
 	source *shardedsource.Source[T]
 	*informer.Informer[T]
-	mu      sync.Mutex
-	objects map[api.Key]T
-	changes int
-	illegal error
+	got *fixture.History[T]
 }
 
 func follow[T api.Object](w *world, source *shardedsource.Source[T], o informer.Options[T]) *follower[T] {
-	f := &follower[T]{source: source, Informer: informer.New(source, o), objects: map[api.Key]T{}}
-	require.NoError(w, f.subscribe())
-	w.run(f.Run)
+	f := followed(w, informer.New(source, o))
+	f.source, f.got.Copies = source, o.Hold != nil
+	w.Start(f.Run)
 	return f
 }
 
-// subscribe follows the changes.
-func (f *follower[T]) subscribe() error {
-	_, err := f.Subscribe(func(c api.Change[T]) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.changes++
-		key := api.KeyOf(c.Object)
-		_, known := f.objects[key]
-		if known == (c.Type == api.Added) {
-			f.illegal = errors.Join(f.illegal, fmt.Errorf("%v of %v", c.Type, key))
-		}
-		if f.objects[key] = c.Object; c.Type == api.Deleted {
-			delete(f.objects, key)
-		}
-	}, informer.HandlerOptions{})
-	return err
-}
-
-// forget forgets the objects of a range that was removed without notifications.
-func (f *follower[T]) forget(hashes hashrange.Set) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	maps.DeleteFunc(f.objects, func(_ api.Key, o T) bool { return hashes.Contains(hashrange.Hash(o.GetUID())) })
-}
-
-// notified returns the number of changes so far.
-func (f *follower[T]) notified() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changes
+func followed[T api.Object](w *world, i *informer.Informer[T]) *follower[T] {
+	return &follower[T]{Informer: i, got: fixture.Follow(w, i.Subscribe, informer.HandlerOptions{})}
 }
 
 // check compares a follower with the objects of the server whose field has a hash in the set.
 func check[T api.Object](w *world, f *follower[T], resource api.Resource, field hashrange.Field, hashes hashrange.Set) {
 	w.Helper()
 	want := map[api.Key]string{}
-	all, err := w.server.List(resource, "")
+	all, err := w.Server.List(resource, "")
 	require.NoError(w, err)
 	for _, u := range all {
 		value := string(u.GetUID())
@@ -293,14 +249,11 @@ func check[T api.Object](w *world, f *follower[T], resource api.Resource, field 
 		got[api.KeyOf(o)] = o.GetResourceVersion()
 	}
 	require.Equal(w, want, got)
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	known := map[api.Key]string{}
-	for key, o := range f.objects {
+	for key, o := range f.got.Objects() {
 		known[key] = o.GetResourceVersion()
 	}
 	require.Equal(w, want, known)
-	require.NoError(w, f.illegal)
 }
 
 // TestShardsAreTheCollection follows three shards behind servers of every behaviour, while objects and connections come
@@ -318,11 +271,9 @@ func TestShardsAreTheCollection(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, %s, %s, paged %v", b.name, resource.Plural, field, paged), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				inWorld(t, testserver.Options{ShardedLists: true, History: 100}, func(t *testing.T, w *world) {
 					r := rand.New(rand.NewPCG(uint64(n), uint64(variant)))
 					b.rand = rand.New(rand.NewPCG(uint64(n), 7))
-					w := newWorld(t, testserver.Options{ShardedLists: true, History: 100})
-					defer w.end()
 					client := w.client(b)
 					w.churn(r, resource, 120)
 					var followers []*follower[*object]
@@ -340,16 +291,15 @@ func TestShardsAreTheCollection(t *testing.T) {
 						<-time.After(time.Duration(r.IntN(60)) * time.Second)
 						switch round % 4 {
 						case 1:
-							w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+							w.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 						case 2:
-							w.server.Inject(faults.Fault{Effect: faults.Compact{}})
-							w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+							w.Server.Inject(faults.Fault{Effect: faults.Compact{}})
+							w.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 						case 3:
 							<-time.After(12 * time.Minute)
 						}
 					}
-					<-time.After(5 * time.Minute)
-					synctest.Wait()
+					fixture.Pass(5 * time.Minute)
 					for i, f := range followers {
 						check(w, f, resource, field, thirds[i])
 						status := f.source.Shard()
@@ -371,9 +321,7 @@ func TestShardsAreTheCollection(t *testing.T) {
 
 // TestStatusAndLog has a server that ignores the shardSelector. That is logged once, at the first list.
 func TestStatusAndLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{})
-		defer w.end()
+	inWorld(t, testserver.Options{}, func(t *testing.T, w *world) {
 		source := shardedsource.New(apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, thirds[0], shardedsource.Options{Logger: w.logger})
 		list := func() (n int) {
 			_, err := source.List(t.Context(), api.Options[*object]{}, func(*object) error { n++; return nil })
@@ -385,7 +333,7 @@ func TestStatusAndLog(t *testing.T) {
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 50)
 		kept := list()
 		require.Equal(t, kept, list())
-		all, err := w.server.List(configMaps, "")
+		all, err := w.Server.List(configMaps, "")
 		require.NoError(t, err)
 		s := source.Shard()
 		require.Equal(t, "client", s.By)
@@ -394,7 +342,7 @@ func TestStatusAndLog(t *testing.T) {
 		require.EqualValues(t, 2*(len(all)-kept), s.Dropped)
 		require.Len(t, w.log.All(), 1)
 		require.Equal(t, "configmaps", w.log.All()[0].ContextMap()["resource"])
-		for _, r := range w.server.Requests()[3:] {
+		for _, r := range w.Server.Requests()[3:] {
 			if r.Query.Get("limit") == "" {
 				require.Empty(t, r.Query.Get("shardSelector"), "a server that ignores it does not get it")
 			}
@@ -408,9 +356,7 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 		var o informer.Options[*object]
 		o.NoWatchList = paged
 		t.Run(fmt.Sprintf("a collection that is empty at first, paged %v", paged), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, testserver.Options{ShardedLists: true})
-				defer w.end()
+			inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 				b := &behaviour{echo: func(_, _ string) string { return "" }} // it does not say that it obeys
 				f := follow(w, shardedsource.New(apiclient.NewPartial[*object](w.client(b), configMaps, ""), hashrange.UID, thirds[0], shardedsource.Options{}), o)
 				<-f.Synced()
@@ -426,9 +372,7 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 			})
 		})
 		t.Run(fmt.Sprintf("a server that garbles for a while, paged %v", paged), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, testserver.Options{ShardedLists: true})
-				defer w.end()
+			inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 				w.churn(rand.New(rand.NewPCG(2, 1)), configMaps, 100)
 				var broken, probes atomic.Int32
 				b := &behaviour{change: func(_ *behaviour, q url.Values, _ bool) *http.Response {
@@ -449,7 +393,7 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 				synctest.Wait() // the watch is connected
 				require.Equal(t, shardedsource.Server, f.source.Shard().By)
 				broken.Store(1)
-				w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+				w.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 				<-time.After(time.Minute)
 				w.churn(rand.New(rand.NewPCG(3, 1)), configMaps, 50)
 				<-time.After(5 * time.Minute)
@@ -480,14 +424,12 @@ func TestAWatchThatResumesAsksAgain(t *testing.T) {
 
 // TestWithoutLists has a user who may watch only.
 func TestWithoutLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{ShardedLists: true, Authorize: func(r testserver.Request) error {
-			if r.Verb == "list" {
-				return errors.New("no lists")
-			}
-			return nil
-		}})
-		defer w.end()
+	inWorld(t, testserver.Options{ShardedLists: true, Authorize: func(r testserver.Request) error {
+		if r.Verb == "list" {
+			return errors.New("no lists")
+		}
+		return nil
+	}}, func(t *testing.T, w *world) {
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 50)
 		f := follow(w, shardedsource.New(apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, thirds[0], shardedsource.Options{}), informer.Options[*object]{})
 		<-f.Synced()
@@ -515,9 +457,7 @@ func plainly([][]byte) (encode func(dst, src []byte) []byte, decode func(dst, sr
 func TestPackedAndChecked(t *testing.T) {
 	for n := range 8 {
 		sharded := n&1 == 0
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, testserver.Options{ShardedLists: sharded})
-			defer w.end()
+		inWorld(t, testserver.Options{ShardedLists: sharded}, func(t *testing.T, w *world) {
 			w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 100)
 			var from api.ListerWatcher[*object] = apiclient.NewPartial[*object](w.client(nil), configMaps, "")
 			if n&2 != 0 {
@@ -589,16 +529,14 @@ func TestOtherSources(t *testing.T) {
 // TestWritesToOtherShards creates objects with a cached client. Reads see those of the shard at once, and not those of
 // other shards.
 func TestWritesToOtherShards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{ShardedLists: true, BookmarkInterval: -1})
-		defer w.end()
+	inWorld(t, testserver.Options{ShardedLists: true, BookmarkInterval: -1}, func(t *testing.T, w *world) {
 		client := apiclient.NewTyped[*object](w.client(nil), configMaps, "default")
 		f := follow(w, shardedsource.New(client, hashrange.UID, thirds[0], shardedsource.Options{}), informer.Options[*object]{})
 		cached := cachedclient.NewTyped(client, f.Informer, cachedclient.Options{Overlay: true})
 		<-f.Synced()
 		started := time.Now()
 		for n := range 20 {
-			o, err := cached.Create(t.Context(), &object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m", n)}}, metav1.CreateOptions{})
+			o, err := cached.Create(t.Context(), &object{ObjectMeta: fixture.Meta("default", fmt.Sprint("m", n))}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			list, err := cached.List(t.Context(), cachedclient.ListOptions{})
 			require.NoError(t, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shardedsource"
@@ -55,8 +56,8 @@ func newReplica(w *world, o informer.Options[*object]) *replica {
 	_, err := r.set.Subscribe(r.note, informer.HandlerOptions{})
 	require.NoError(w, err)
 	r.scopes.Then(followerFunc(r.listed))
-	w.run(r.scopes.Run)
-	w.run(r.set.Run)
+	w.Start(r.scopes.Run)
+	w.Start(r.set.Run)
 	return r
 }
 
@@ -80,7 +81,7 @@ func (r *replica) listed(held hashrange.Set) {
 			continue
 		}
 		cached, found := r.set.Cache().Get(api.KeyOf(before))
-		if now, err := r.server.Get(configMaps, api.KeyOf(before)); err != nil || now.GetUID() != uid {
+		if now, err := r.Server.Get(configMaps, api.KeyOf(before)); err != nil || now.GetUID() != uid {
 			continue // it was deleted since
 		}
 		if assert.True(r, found && cached.UID == uid, "%v is not in the cache", api.KeyOf(before)) {
@@ -113,7 +114,7 @@ func (r *replica) follow(held hashrange.Set) {
 	gained := held.Minus(r.held)
 	lost := r.held.Minus(held)
 	r.held, r.bound = held, held.Union(lost)
-	all, err := r.server.List(configMaps, "")
+	all, err := r.Server.List(configMaps, "")
 	require.NoError(r, err)
 	for _, o := range all {
 		if gained.Contains(hashrange.Hash(o.GetUID())) {
@@ -142,9 +143,8 @@ func (r *replica) follow(held hashrange.Set) {
 // check compares the cache, and what the controller got, with the objects of the server in the ranges.
 func (r *replica) check() {
 	r.Helper()
-	<-time.After(5 * time.Minute)
-	synctest.Wait()
-	all, err := r.server.List(configMaps, "")
+	fixture.Pass(5 * time.Minute)
+	all, err := r.Server.List(configMaps, "")
 	require.NoError(r, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,10 +186,8 @@ func TestScopesFollowRanges(t *testing.T) {
 		sharded, paged := seed&1 > 0, seed&2 > 0
 		t.Run(fmt.Sprintf("seed %d, sharded %v, paged %v", seed, sharded, paged), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			inWorld(t, testserver.Options{ShardedLists: sharded, History: 100}, func(t *testing.T, w *world) {
 				random := rand.New(rand.NewPCG(seed, 3))
-				w := newWorld(t, testserver.Options{ShardedLists: sharded, History: 100})
-				defer w.end()
 				w.churn(random, configMaps, 120)
 				o := informer.Options[*object]{}
 				o.NoWatchList = paged
@@ -210,9 +208,9 @@ func TestScopesFollowRanges(t *testing.T) {
 					<-time.After(time.Duration(random.IntN(3)*random.IntN(1000)) * time.Millisecond)
 					switch round % 15 {
 					case 4:
-						w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+						w.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 					case 9:
-						w.server.Inject(faults.Fault{Effect: faults.Compact{}})
+						w.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 					case 14:
 						r.check()
 					}
@@ -230,9 +228,7 @@ func TestScopesFollowRanges(t *testing.T) {
 // so it has the last write of the former owner.
 func TestListsOfNewRangesAreConsistent(t *testing.T) {
 	for _, paged := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, testserver.Options{ShardedLists: true})
-			defer w.end()
+		inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 			w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 120)
 			o := informer.Options[*object]{}
 			o.NoWatchList = paged
@@ -243,7 +239,7 @@ func TestListsOfNewRangesAreConsistent(t *testing.T) {
 				r.check()
 			}
 			lists := 0
-			for _, request := range w.server.Requests() {
+			for _, request := range w.Server.Requests() {
 				if request.Query.Get("watch") == "" || request.Query.Get("sendInitialEvents") == "true" {
 					lists++
 					require.Empty(t, request.Query.Get("resourceVersion"), "%v", request.Query)
@@ -256,9 +252,7 @@ func TestListsOfNewRangesAreConsistent(t *testing.T) {
 
 // TestShrinkingKeepsObjects takes half of a range away. The other half is in the cache all the time.
 func TestShrinkingKeepsObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{ShardedLists: true})
-		defer w.end()
+	inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 120)
 		r := newReplica(w, informer.Options[*object]{})
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
@@ -270,7 +264,7 @@ func TestShrinkingKeepsObjects(t *testing.T) {
 				kept[key] = true
 			}
 		}
-		slow := w.server.Inject(faults.Fault{Effect: faults.Delay{For: 20 * time.Second}})
+		slow := w.Server.Inject(faults.Fault{Effect: faults.Delay{For: 20 * time.Second}})
 		r.follow(half)
 		for range 70 {
 			<-time.After(time.Second)
@@ -288,13 +282,11 @@ func TestShrinkingKeepsObjects(t *testing.T) {
 // TestThenWaitsForTheList has a slow server. A follower that comes after the scopes gets a range with the list, and not
 // before.
 func TestThenWaitsForTheList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{ShardedLists: true})
-		defer w.end()
+	inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 120)
 		r := newReplica(w, informer.Options[*object]{})
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
-		slow := w.server.Inject(faults.Fault{Effect: faults.Delay{For: 20 * time.Second}})
+		slow := w.Server.Inject(faults.Fault{Effect: faults.Delay{For: 20 * time.Second}})
 		told := func() (hashrange.Set, int) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -328,21 +320,21 @@ func TestThenWaitsForTheList(t *testing.T) {
 
 // TestScopesAndTheEndOfTheSet ends the set before its follower.
 func TestScopesAndTheEndOfTheSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{})
-		defer w.end()
+	inWorld(t, testserver.Options{}, func(t *testing.T, w *world) {
 		set := scopes.New(configMaps, scopes.Options[*object]{})
 		streams := shardedsource.NewScopes(set, apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, shardedsource.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- streams.Run(ctx) }()
+		end := w.Start(func(ctx context.Context) error {
+			ended <- streams.Run(ctx)
+			return nil
+		})
 		short, stop := context.WithCancel(t.Context())
 		stop()
 		require.NoError(t, set.Run(short))
 		streams.Follow(hashrange.All())
 		synctest.Wait()
 		require.Empty(t, ended)
-		cancel()
+		end()
 		require.NoError(t, <-ended)
 	})
 }
@@ -361,22 +353,20 @@ func TestWrongScopes(t *testing.T) {
 // TestAGateDoesNotWaitForOtherShards writes objects of all shards through a cache that has the scopes of half of them,
 // in two streams. A Gate waits for the writes that the cache will show, and for no others.
 func TestAGateDoesNotWaitForOtherShards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{ShardedLists: true, BookmarkInterval: -1})
-		defer w.end()
+	inWorld(t, testserver.Options{ShardedLists: true, BookmarkInterval: -1}, func(t *testing.T, w *world) {
 		r := newReplica(w, informer.Options[*object]{})
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 62}, hashrange.Range{From: 3 << 62})
 		r.follow(half)
 		synctest.Wait()
 		client := apiclient.NewTyped[*object](w.client(nil), configMaps, "")
 		cached := cachedclient.NewTyped(client, r.set.Informer, cachedclient.Options{})
-		stall := w.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+		stall := w.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 		defer stall.Remove()
 		waited := map[bool]int{}
 		for n := range 20 {
 			gate := cachedclient.NewGate(cachedclient.GateOptions{})
 			key := api.Key{Namespace: "default", Name: fmt.Sprint("m", n)}
-			o, err := cached.Create(gate.Begin(t.Context(), key), &object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: key.Name}}, metav1.CreateOptions{})
+			o, err := cached.Create(gate.Begin(t.Context(), key), &object{ObjectMeta: fixture.Meta("default", key.Name)}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			held := half.Contains(hashrange.Hash(o.UID))
 			require.Equal(t, !held, gate.Ready(key, func() {}), "held: %v", held)
@@ -390,9 +380,7 @@ func TestAGateDoesNotWaitForOtherShards(t *testing.T) {
 // log says it once. What a scope has dropped counts after its end.
 func TestStatusOfScopes(t *testing.T) {
 	for _, sharded := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, testserver.Options{ShardedLists: sharded})
-			defer w.end()
+		inWorld(t, testserver.Options{ShardedLists: sharded}, func(t *testing.T, w *world) {
 			w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 80)
 			set := scopes.New(configMaps, scopes.Options[*object]{})
 			require.Zero(t, set.Status().Shard, "there is no scope")
@@ -400,11 +388,11 @@ func TestStatusOfScopes(t *testing.T) {
 			m, err := manager.New(manager.Options{})
 			require.NoError(t, err)
 			require.NoError(t, m.Add(set))
-			w.run(ranges.Run)
-			w.run(m.Run)
+			w.Start(ranges.Run)
+			w.Start(m.Run)
 			ranges.Follow(thirds[1]) // two ranges
 			<-time.After(time.Minute)
-			all, err := w.server.List(configMaps, "")
+			all, err := w.Server.List(configMaps, "")
 			require.NoError(t, err)
 
 			status := set.Status()
@@ -456,27 +444,23 @@ func TestStatusOfScopes(t *testing.T) {
 func TestScopesOfBadServers(t *testing.T) {
 	for n, b := range behaviours() {
 		t.Run(b.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, testserver.Options{ShardedLists: true})
-				defer w.end()
+			inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 				random := rand.New(rand.NewPCG(uint64(n), 2))
 				b.rand = rand.New(rand.NewPCG(uint64(n), 3))
 				w.churn(random, configMaps, 80)
 				set := scopes.New(configMaps, scopes.Options[*object]{})
 				ranges := shardedsource.NewScopes(set, apiclient.NewPartial[*object](w.client(b), configMaps, ""), hashrange.UID, shardedsource.Options{Logger: w.logger})
-				f := &follower[*object]{Informer: set.Informer, objects: map[api.Key]*object{}}
-				require.NoError(t, f.subscribe())
-				w.run(ranges.Run)
-				w.run(set.Run)
+				f := followed(w, set.Informer)
+				w.Start(ranges.Run)
+				w.Start(set.Run)
 				for _, held := range []hashrange.Set{thirds[1], thirds[1].Union(thirds[0])} {
 					ranges.Follow(held)
 					<-time.After(time.Minute)
 					w.churn(random, configMaps, 80)
-					w.server.Inject(faults.Fault{Effect: faults.Disconnect{}})
+					w.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 					<-time.After(5 * time.Minute)
 					w.churn(random, configMaps, 20)
-					<-time.After(time.Minute)
-					synctest.Wait()
+					fixture.Pass(time.Minute)
 					check(w, f, configMaps, hashrange.UID, held)
 				}
 				if b.expect == "" { // what the server does changes
@@ -499,25 +483,22 @@ func TestScopesOfBadServers(t *testing.T) {
 // TestScopesThatOverlap has a scope of all objects beside the ranges of a replica. The cache has all objects, and
 // ranges that come and go change nothing.
 func TestScopesThatOverlap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testserver.Options{ShardedLists: true})
-		defer w.end()
+	inWorld(t, testserver.Options{ShardedLists: true}, func(t *testing.T, w *world) {
 		random := rand.New(rand.NewPCG(1, 3))
 		w.churn(random, configMaps, 80)
 		set := scopes.New(configMaps, scopes.Options[*object]{})
 		source := apiclient.NewPartial[*object](w.client(nil), configMaps, "")
 		require.NoError(t, set.Add(scopes.Scope[*object]{Source: source}))
 		ranges := shardedsource.NewScopes(set, source, hashrange.UID, shardedsource.Options{})
-		f := &follower[*object]{Informer: set.Informer, objects: map[api.Key]*object{}}
-		require.NoError(t, f.subscribe())
-		w.run(ranges.Run)
-		w.run(set.Run)
+		f := followed(w, set.Informer)
+		w.Start(ranges.Run)
+		w.Start(set.Run)
 		for _, held := range []hashrange.Set{thirds[1], thirds[2], nil, thirds[0]} {
 			ranges.Follow(held)
 			<-time.After(time.Second)
-			before := f.notified()
+			f.got.Take()
 			<-time.After(time.Minute)
-			require.Equal(t, before, f.notified())
+			require.Empty(t, f.got.Take())
 			check(w, f, configMaps, hashrange.UID, hashrange.All())
 			w.churn(random, configMaps, 40)
 			<-time.After(time.Minute)
