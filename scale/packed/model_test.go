@@ -3,12 +3,12 @@ package packed_test
 import (
 	"bytes"
 	"compress/flate"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -24,13 +24,14 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+var pods = fixture.Pods
 
 // object is what the model needs of a type.
 type object interface {
@@ -49,7 +50,7 @@ type replica[T object] struct {
 	events map[string][]string
 }
 
-func newReplica[T object](t *testing.T, ctx context.Context, lw api.ListerWatcher[T], o informer.Options[T], running *sync.WaitGroup) *replica[T] {
+func newReplica[T object](t *testing.T, lw api.ListerWatcher[T], o informer.Options[T]) *replica[T] {
 	r := &replica[T]{events: map[string][]string{}}
 	r.informer = informer.New(lw, o)
 	r.informer.Trace(informer.Trace{
@@ -64,7 +65,7 @@ func newReplica[T object](t *testing.T, ctx context.Context, lw api.ListerWatche
 	r.subscribe(t, "early", informer.HandlerOptions{})
 	r.subscribe(t, "resynced", informer.HandlerOptions{ResyncPeriod: 10 * time.Minute})
 	r.subscribe(t, "identity", informer.HandlerOptions{IdentityOnly: true})
-	running.Go(func() { _ = r.informer.Run(ctx) })
+	fixture.Start(t, r.informer.Run)
 	return r
 }
 
@@ -170,21 +171,13 @@ func flatten(samples [][]byte) (encode func(dst, src []byte) []byte, decode func
 
 // runModel runs random operations on a test server with two informers.
 func runModel[T object](t *testing.T, seed uint64, protobuf, transform bool, hold informer.Holding[T], source func(api.ListerWatcher[T]) api.ListerWatcher[T]) {
-	synctest.Test(t, func(t *testing.T) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		server := testserver.New(testserver.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = server.Run(ctx) })
-		transport := server.Client().Transport
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) {
+		random, server := rand.New(rand.NewPCG(seed, 1)), f.Server
+		var wrap func(http.RoundTripper) http.RoundTripper
 		if protobuf {
-			transport = listerwatchertest.Protobuf(transport)
+			wrap = listerwatchertest.Protobuf
 		}
-		connect := func() api.ListerWatcher[T] {
-			client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: transport})
-			require.NoError(t, err)
-			return source(apiclient.NewPartial[T](client, pods, ""))
-		}
+		connect := func() api.ListerWatcher[T] { return source(apiclient.NewPartial[T](f.Connect(wrap), pods, "")) }
 		w := churn{t: t, server: server, random: random}
 		for range 100 {
 			w.step()
@@ -200,9 +193,9 @@ func runModel[T object](t *testing.T, seed uint64, protobuf, transform bool, hol
 				return object, nil
 			}
 		}
-		whole := newReplica(t, ctx, connect(), o, &running)
+		whole := newReplica(t, connect(), o)
 		o.Hold = hold
-		other := newReplica(t, ctx, connect(), o, &running)
+		other := newReplica(t, connect(), o)
 		compare := func() {
 			synctest.Wait()
 			require.Equal(t, whole.state(), other.state())
@@ -243,15 +236,13 @@ func runModel[T object](t *testing.T, seed uint64, protobuf, transform bool, hol
 			}
 			before = other.informer.Snapshot()
 			frozen = text(before.List())
-			require.NoError(t, other.informer.WaitFor(ctx, before.ResourceVersion()))
+			require.NoError(t, other.informer.WaitFor(t.Context(), before.ResourceVersion()))
 			for _, o := range before.List() {
 				o.SetAnnotations(map[string]string{"changed": "by the reader"}) // which owns it
 			}
 		}
 		require.True(t, other.informer.Snapshot().Copies())
 		require.False(t, whole.informer.Snapshot().Copies())
-		cancel()
-		running.Wait()
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
@@ -56,28 +57,17 @@ func (c *counting) train(samples [][]byte) (encode func(dst, src []byte) []byte,
 }
 
 // with runs f in a bubble, with an informer of pods over protobuf that is synced.
-func with(t *testing.T, count int, o informer.Options[*corev1.Pod], f func(*testserver.Server, *informer.Informer[*corev1.Pod])) {
+func with(t *testing.T, count int, o informer.Options[*corev1.Pod], test func(*fixture.Fixture, *informer.Informer[*corev1.Pod])) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := testserver.New(testserver.Options{})
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) {
 		for n := range count {
-			_, err := server.Create(pods, named(fmt.Sprintf("pod-%04d", n), "registry.example.com/image:v1"))
-			require.NoError(t, err)
+			f.Create(pods, named(fmt.Sprintf("pod-%04d", n), "registry.example.com/image:v1"))
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = server.Run(ctx) })
-		client, err := apiclient.New(apiclient.Config{
-			Host: server.URL(), Transport: listerwatchertest.Protobuf(server.Client().Transport),
-		})
-		require.NoError(t, err)
-		i := informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), o)
-		running.Go(func() { _ = i.Run(ctx) })
+		i := informer.New(apiclient.NewTyped[*corev1.Pod](f.Connect(listerwatchertest.Protobuf), pods, ""), o)
+		f.Start(i.Run)
 		synctest.Wait()
 		require.Equal(t, count, i.Snapshot().Len())
-		f(server, i)
-		cancel()
-		running.Wait()
+		test(f, i)
 	})
 }
 
@@ -94,7 +84,7 @@ func named(name, image string) *corev1.Pod {
 // objects, and for readers.
 func TestIdentityOnlyDecodesNothing(t *testing.T) {
 	c := &counting{}
-	with(t, 100, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+	with(t, 100, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(f *fixture.Fixture, i *informer.Informer[*corev1.Pod]) {
 		require.Equal(t, 1, c.trainings)
 		require.EqualValues(t, 100, c.encoded.Load())
 		got := 0
@@ -104,8 +94,7 @@ func TestIdentityOnlyDecodesNothing(t *testing.T) {
 			got++
 		}, informer.HandlerOptions{IdentityOnly: true})
 		require.NoError(t, err)
-		_, err = server.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
-		require.NoError(t, err)
+		f.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
 		synctest.Wait()
 		require.Equal(t, 101, got)
 		require.Zero(t, c.decoded.Load())
@@ -117,15 +106,14 @@ func TestIdentityOnlyDecodesNothing(t *testing.T) {
 // TestObservedChangesAreUnpacked observes one of two pods that change.
 func TestObservedChangesAreUnpacked(t *testing.T) {
 	c := &counting{}
-	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(f *fixture.Fixture, i *informer.Informer[*corev1.Pod]) {
 		var seen []informer.TracedChange
 		defer i.Trace(informer.Trace{
 			Wanted: func(key api.Key) bool { return key.Name == "pod-0001" },
 			Change: func(n informer.TracedChange) { seen = append(seen, n) },
 		})()
 		for _, name := range []string{"pod-0001", "pod-0002"} {
-			_, err := server.Update(pods, named(name, "registry.example.com/image:v2"))
-			require.NoError(t, err)
+			f.Update(pods, named(name, "registry.example.com/image:v2"))
 		}
 		synctest.Wait()
 		require.Len(t, seen, 1)
@@ -140,7 +128,7 @@ func TestObservedChangesAreUnpacked(t *testing.T) {
 // TestHandlersOfOneChangeShareItsObjects has three handlers, which decode the old and the new state once.
 func TestHandlersOfOneChangeShareItsObjects(t *testing.T) {
 	c := &counting{}
-	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.CodedAfter[*corev1.Pod](0, c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.CodedAfter[*corev1.Pod](0, c.train)}, func(f *fixture.Fixture, i *informer.Informer[*corev1.Pod]) {
 		var mu sync.Mutex
 		seen := map[*corev1.Pod]int{}
 		for range 3 {
@@ -153,8 +141,7 @@ func TestHandlersOfOneChangeShareItsObjects(t *testing.T) {
 		}
 		synctest.Wait()
 		require.EqualValues(t, 40, c.decoded.Load())
-		_, err := server.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
-		require.NoError(t, err)
+		f.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
 		synctest.Wait()
 		require.EqualValues(t, 41, c.decoded.Load(), "the old state was decoded before")
 		require.Len(t, seen, 41)
@@ -171,7 +158,7 @@ func TestTrainsOnTheFirstList(t *testing.T) {
 	for _, tc := range []struct{ objects, trainings, samples int }{{0, 0, 0}, {31, 0, 0}, {32, 1, 32}, {511, 1, 511}, {1500, 1, 512}} {
 		c := &counting{}
 		o := informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}
-		with(t, tc.objects, o, func(_ *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+		with(t, tc.objects, o, func(_ *fixture.Fixture, i *informer.Informer[*corev1.Pod]) {
 			require.Equal(t, tc.trainings, c.trainings, tc.objects)
 			require.Equal(t, tc.samples, c.samples)
 			require.EqualValues(t, tc.objects*tc.trainings, c.encoded.Load(), "every object of the list is encoded")
@@ -185,13 +172,12 @@ func TestChangedObjectsAreEncodedLater(t *testing.T) {
 	const objects, room = 60, 10
 	c := &counting{}
 	with(t, objects, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)},
-		func(*testserver.Server, *informer.Informer[*corev1.Pod]) {}) // for the size of a pod
+		func(*fixture.Fixture, *informer.Informer[*corev1.Pod]) {}) // for the size of a pod
 	hold := packed.CodedAfter[*corev1.Pod]((c.size+256)*room+c.size/2, c.train)
 	c.encoded.Store(0)
-	with(t, objects, informer.Options[*corev1.Pod]{Hold: hold}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+	with(t, objects, informer.Options[*corev1.Pod]{Hold: hold}, func(f *fixture.Fixture, i *informer.Informer[*corev1.Pod]) {
 		update := func(n int, image string) {
-			_, err := server.Update(pods, named(fmt.Sprintf("pod-%04d", n), image))
-			require.NoError(t, err)
+			f.Update(pods, named(fmt.Sprintf("pod-%04d", n), image))
 			synctest.Wait()
 		}
 		for n := range 50 {
@@ -204,7 +190,7 @@ func TestChangedObjectsAreEncodedLater(t *testing.T) {
 		}
 		require.EqualValues(t, objects+room, c.encoded.Load(), "the newest states of all but those that changed last")
 		for n := range room {
-			require.NoError(t, server.Delete(pods, api.Key{Namespace: "default", Name: fmt.Sprintf("pod-%04d", n)}))
+			f.Delete(pods, api.Key{Namespace: "default", Name: fmt.Sprintf("pod-%04d", n)})
 		}
 		synctest.Wait()
 		require.EqualValues(t, objects+2*room, c.encoded.Load(), "last states push others out")
@@ -222,7 +208,7 @@ func TestChangedObjectsAreEncodedLater(t *testing.T) {
 // TestTrainingMayFail keeps plain bytes.
 func TestTrainingMayFail(t *testing.T) {
 	c := &counting{fail: true}
-	with(t, 1300, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(_ *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+	with(t, 1300, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(_ *fixture.Fixture, i *informer.Informer[*corev1.Pod]) {
 		require.Positive(t, c.trainings)
 		require.Zero(t, c.encoded.Load())
 		require.Len(t, i.Snapshot().List(), 1300)
@@ -231,9 +217,7 @@ func TestTrainingMayFail(t *testing.T) {
 
 // TestUsersShareEqualHoldings shares informers through a factory.
 func TestUsersShareEqualHoldings(t *testing.T) {
-	server := testserver.New(testserver.Options{})
-	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	require.NoError(t, err)
+	client := fixture.New(t, testserver.Options{}).Client
 	f := factory.New(factory.Options{})
 	share := func(hold informer.Holding[*corev1.Pod]) error {
 		_, err := factory.Shared(f, apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{Hold: hold})
@@ -284,17 +268,11 @@ func (quiet) Watch(ctx context.Context, _ api.Options[*corev1.Pod]) iter.Seq2[ap
 func TestAnEventDuringAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := informer.New(api.ListerWatcher[*corev1.Pod](quiet{}), informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod]((&counting{}).train)})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- inf.Run(ctx) }()
-		<-time.After(78 * time.Second)
-		synctest.Wait()
+		fixture.Start(t, inf.Run)
+		fixture.Pass(78 * time.Second)
 		require.Equal(t, 2, inf.Snapshot().Len())
-		<-time.After(10 * time.Second)
-		synctest.Wait()
+		fixture.Pass(10 * time.Second)
 		require.Equal(t, 3, inf.Snapshot().Len())
 		require.Equal(t, 1, inf.Status().Reflector.Counters.Probes)
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }

@@ -1,12 +1,10 @@
 package packed_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
 )
@@ -36,29 +35,20 @@ func TestATypeThatIsKnownAtRunTime(t *testing.T) {
 func testTypeKnownAtRunTime(
 	t *testing.T, source func(*apiclient.PartialOf[api.Object]) api.ListerWatcher[api.Object], hold informer.Holding[api.Object],
 ) {
-	synctest.Test(t, func(t *testing.T) {
-		server := testserver.New(testserver.Options{})
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) {
 		for _, namespace := range []string{"default", "other"} {
 			pod := named("web", "image")
 			pod.Namespace = namespace
-			_, err := server.Create(pods, pod)
-			require.NoError(t, err)
+			f.Create(pods, pod)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = server.Run(ctx) })
-		client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-		require.NoError(t, err)
-		all := apiclient.NewPartialOf[api.Object](client, pods, "", reflect.TypeFor[*corev1.Pod]())
+		all := apiclient.NewPartialOf[api.Object](f.Client, pods, "", reflect.TypeFor[*corev1.Pod]())
 		i := informer.New(source(all.In("default")), informer.Options[api.Object]{Hold: hold})
-		running.Go(func() { _ = i.Run(ctx) })
+		f.Start(i.Run)
 		synctest.Wait()
 		require.Equal(t, []api.Key{{Namespace: "default", Name: "web"}}, slices.Collect(i.Snapshot().Keys()))
 		object, found := i.Cache().Get(api.Key{Namespace: "default", Name: "web"})
 		require.True(t, found)
 		require.Equal(t, "image", object.(*corev1.Pod).Spec.Containers[0].Image)
-		cancel()
-		running.Wait()
 	})
 }
 

@@ -15,25 +15,21 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/warmstart"
 	"github.com/leatproject/leat/testserver"
 )
 
 // BenchmarkFirstList lists 5,000 objects of 8 KB, of which T has a small part, from a server in memory and from a file.
 func BenchmarkFirstList(b *testing.B) {
-	server := testserver.New(testserver.Options{})
+	f := fixture.New(b, testserver.Options{})
 	for i := range 5_000 {
-		_, err := server.Create(configMaps, &configMap{
+		f.Create(configMaps, &configMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m-", i), Labels: map[string]string{"app": "web"}},
 			Data:       map[string]string{"value": strings.Repeat("x", 8<<10)},
 		})
-		require.NoError(b, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(b.Context()) }()
-	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	require.NoError(b, err)
-	source := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, configMaps, "")
+	source := apiclient.NewPartial[*metav1.PartialObjectMetadata](f.Client, configMaps, "")
 	list := func(from api.ListerWatcher[*metav1.PartialObjectMetadata]) {
 		n := 0
 		_, err := from.List(b.Context(), api.Options[*metav1.PartialObjectMetadata]{}, func(*metav1.PartialObjectMetadata) error {

@@ -2,7 +2,6 @@ package warmstart_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,6 +26,7 @@ import (
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
@@ -38,7 +38,7 @@ import (
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+var configMaps = fixture.ConfigMaps
 
 type configMap struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -48,30 +48,18 @@ type configMap struct {
 
 // machine is a bubble with a server, and a folder that survives the processes.
 type machine struct {
-	*testing.T
-	server *testserver.Server
-	client *apiclient.Client
-	o      warmstart.Options
-	logs   *observer.ObservedLogs
-	shard  hashrange.Set // nil: the agents read all objects
+	*fixture.Fixture
+	o     warmstart.Options
+	logs  *observer.ObservedLogs
+	shard hashrange.Set // nil: the agents read all objects
 }
 
 func onMachine(t *testing.T, test func(m *machine)) {
 	t.Helper()
 	folder := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		server := testserver.New(testserver.Options{RequestLog: 100})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- server.Run(ctx) }()
-		defer func() {
-			cancel()
-			require.NoError(t, <-ended)
-		}()
-		client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-		require.NoError(t, err)
+	fixture.Run(t, testserver.Options{RequestLog: 100}, func(_ *testing.T, f *fixture.Fixture) {
 		core, logs := observer.New(zap.WarnLevel)
-		test(&machine{T: t, server: server, client: client, o: warmstart.Options{
+		test(&machine{Fixture: f, o: warmstart.Options{
 			Path: filepath.Join(folder, "file"), Cluster: "test", Logger: zap.New(core),
 		}, logs: logs})
 	})
@@ -80,18 +68,17 @@ func onMachine(t *testing.T, test func(m *machine)) {
 func (m *machine) set(name, value string) {
 	m.Helper()
 	o := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"value": value}}
-	if _, err := m.server.Get(configMaps, api.KeyOf(o)); err != nil {
-		_, err := m.server.Create(configMaps, o)
-		require.NoError(m, err)
+	if _, err := m.Server.Get(configMaps, api.KeyOf(o)); err != nil {
+		m.Create(configMaps, o)
 		return
 	}
-	_, err := m.server.Update(configMaps, o)
+	_, err := m.Server.Update(configMaps, o)
 	require.NoError(m, err)
 }
 
 func (m *machine) delete(name string) {
 	m.Helper()
-	require.NoError(m, m.server.Delete(configMaps, api.Key{Namespace: "default", Name: name}))
+	m.Delete(configMaps, api.Key{Namespace: "default", Name: name})
 }
 
 // process is an agent that was started.
@@ -105,23 +92,20 @@ type process struct {
 // start starts an agent. It is synced, or waits for something, when start returns.
 func (m *machine) start(o informer.Options[*configMap]) *process {
 	m.Helper()
-	var source api.ListerWatcher[*configMap] = apiclient.NewPartial[*configMap](m.client, configMaps, "")
+	var source api.ListerWatcher[*configMap] = apiclient.NewPartial[*configMap](m.Client, configMaps, "")
 	if m.shard != nil {
 		source = shardedsource.New(source, hashrange.UID, m.shard, shardedsource.Options{})
 		source, o = stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), source, o)
 	}
 	warm, err := warmstart.New(source, m.o)
 	require.NoError(m, err)
-	m.server.ForgetRequests()
+	m.Server.ForgetRequests()
 	inf := informer.New(warm, o)
-	ctx, cancel := context.WithCancel(m.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- inf.Run(ctx) }()
+	stop := m.Start(inf.Run)
 	synctest.Wait()
 	return &process{m, warm, inf, func() {
 		m.Helper()
-		cancel()
-		require.NoError(m, <-ended)
+		stop()
 		require.NoError(m, warm.Close())
 	}}
 }
@@ -139,7 +123,7 @@ func (p *process) values() map[string]string {
 // requests returns the verbs of the requests since the start.
 func (p *process) requests() []string {
 	var out []string
-	for _, r := range p.server.Requests() {
+	for _, r := range p.Server.Requests() {
 		verb := r.Verb
 		if strings.Contains(r.Query.Encode(), "sendInitialEvents=true") {
 			verb = "watchlist"
@@ -219,13 +203,12 @@ func TestTypes(t *testing.T) {
 func warm[T api.Object](t *testing.T, valueOf func(T) string) {
 	t.Run(fmt.Sprintf("%T", *new(T)), func(t *testing.T) {
 		onMachine(t, func(m *machine) {
-			_, err := m.server.Create(configMaps, &configMap{
+			m.Create(configMaps, &configMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", Labels: map[string]string{"value": "1"}},
 				Data:       map[string]string{"value": "1"},
 			})
-			require.NoError(m, err)
 			for _, first := range []bool{true, false} {
-				w, err := warmstart.New(apiclient.NewPartial[T](m.client, configMaps, ""), m.o)
+				w, err := warmstart.New(apiclient.NewPartial[T](m.Client, configMaps, ""), m.o)
 				require.NoError(m, err)
 				var got []string
 				_, err = w.List(m.Context(), api.Options[T]{}, func(o T) error {
@@ -280,7 +263,7 @@ func TestProbesAreNoLists(t *testing.T) {
 func TestUndecodable(t *testing.T) {
 	wrong := func(m *machine) {
 		o := map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}, "data": map[string]any{"value": 7}}
-		_, err := m.server.Update(configMaps, o)
+		_, err := m.Server.Update(configMaps, o)
 		require.NoError(m, err)
 		m.set("b", "1")
 	}
@@ -304,7 +287,7 @@ func TestInterruptedStart(t *testing.T) {
 	onMachine(t, func(m *machine) {
 		m.set("a", "1")
 		m.start(informer.Options[*configMap]{}).end()
-		w, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+		w, err := warmstart.New(apiclient.NewPartial[*configMap](m.Client, configMaps, ""), m.o)
 		require.NoError(m, err)
 		_, err = w.List(m.Context(), api.Options[*configMap]{DropManagedFields: true}, func(*configMap) error { return errUnreachable })
 		require.ErrorIs(m, err, errUnreachable)
@@ -336,7 +319,7 @@ func TestExpired(t *testing.T) {
 		m.set("b", "1")
 		m.start(informer.Options[*configMap]{}).end()
 		m.set("b", "2")
-		m.server.Inject(faults.Fault{Effect: faults.Compact{}})
+		m.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 		decoded := map[string]int{}
 		o := informer.Options[*configMap]{}
 		o.Transform = func(c *configMap) (*configMap, error) {
@@ -415,7 +398,7 @@ func TestBadFiles(t *testing.T) {
 			onMachine(t, func(m *machine) {
 				m.set("a", "1")
 				if bad.change == nil {
-					w, err := warmstart.New(apiclient.NewPartial[*named](m.client, configMaps, ""), m.o)
+					w, err := warmstart.New(apiclient.NewPartial[*named](m.Client, configMaps, ""), m.o)
 					require.NoError(m, err)
 					_, err = w.List(m.Context(), api.Options[*named]{DropManagedFields: true}, func(*named) error { return nil })
 					require.NoError(m, err)
@@ -538,7 +521,7 @@ func TestOtherShards(t *testing.T) {
 		want := map[string]types.UID{}
 		for n := range 20 {
 			m.set(fmt.Sprint(n), "1")
-			o, err := m.server.Get(configMaps, api.Key{Namespace: "default", Name: fmt.Sprint(n)})
+			o, err := m.Server.Get(configMaps, api.Key{Namespace: "default", Name: fmt.Sprint(n)})
 			require.NoError(m, err)
 			want[fmt.Sprint(n)] = o.GetUID()
 		}
@@ -566,20 +549,17 @@ func TestAShardOfAFile(t *testing.T) {
 		}
 		m.start(informer.Options[*configMap]{}).end()
 		m.set("0", "2")
-		warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+		warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.Client, configMaps, ""), m.o)
 		require.NoError(m, err)
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
 		inf := informer.New(shardedsource.New(warm, hashrange.UID, half, shardedsource.Options{}), informer.Options[*configMap]{})
-		ctx, cancel := context.WithCancel(m.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- inf.Run(ctx) }()
+		stop := m.Start(inf.Run)
 		synctest.Wait()
 		have := inf.Snapshot().Len()
 		require.Positive(m, have)
 		require.Less(m, have, 20)
 		require.ErrorContains(m, warm.Status().Cold, "the requests are of a shard")
-		cancel()
-		require.NoError(m, <-ended)
+		stop()
 		require.NoError(m, warm.Close())
 		p := m.start(informer.Options[*configMap]{})
 		require.Len(m, p.values(), 20)
@@ -698,7 +678,7 @@ func TestAProbeIsNoList(t *testing.T) {
 		m.set("a", "1")
 		o := informer.Options[*configMap]{Selector: api.Selector{Fields: "metadata.name=a"}}
 		p := m.start(o)
-		m.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		m.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		<-time.After(10 * time.Second)
 		require.Positive(t, p.inf.Status().Reflector.Counters.Probes)
 		p.end()
