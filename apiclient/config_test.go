@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestNewNamesTheInvalidField(t *testing.T) {
@@ -133,8 +134,7 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 		config apiclient.Config
 		client *apiclient.Client
 	}{ok, nil}
-	client, err := apiclient.New(ok)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(ok))(t)
 	view := apiclient.NewPartial[*pod](client, podResource, "")
 
 	values := []any{cfg, &cfg, cfg.TLS, &cfg.TLS, h, &h, client, view, view.Identity(), []any{cfg}, private, &private, cfg.BearerToken, &cfg.Password, fmt.Errorf("with %v", cfg)}
@@ -145,8 +145,7 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 			require.NotContains(t, printed, fmt.Sprintf("%x", secret), "%T with %s", v, verb)
 			require.NotContains(t, printed, fmt.Sprintf("%d", []byte(secret)), "%T with %s", v, verb)
 		}
-		b, err := json.Marshal(v)
-		require.NoError(t, err)
+		b := must.Get(json.Marshal(v))(t)
 		require.NotContains(t, string(b), secret)
 		require.NotContains(t, string(b), "czNjcjN0", "base64")
 	}
@@ -158,8 +157,7 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 
 func TestACertificateIsMarshalledWithoutItsKey(t *testing.T) {
 	cert, key := newAuthority(t).client(t, "jane")
-	pair, err := tls.X509KeyPair(cert, key)
-	require.NoError(t, err)
+	pair := must.Get(tls.X509KeyPair(cert, key))(t)
 	text, err := json.Marshal(map[string]any{"c": apiclient.Credentials{Token: apiclient.NewSecret(secret), Certificate: &pair}, "none": apiclient.Credentials{}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"c":{"token":"REDACTED","certificate":"CN=jane"},"none":{}}`, string(text))
@@ -191,8 +189,7 @@ func TestInCluster(t *testing.T) {
 	require.False(t, errors.Is(err, apiclient.ErrNotInCluster))
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte(secret+"\n"), 0o600))
-	cfg, err := apiclient.InClusterAt(getenv, dir)
-	require.NoError(t, err)
+	cfg := must.Get(apiclient.InClusterAt(getenv, dir))(t)
 	require.Equal(t, apiclient.Config{
 		Host: "https://[fd00::1]:443", BearerTokenFile: filepath.Join(dir, "token"),
 		TLS: apiclient.TLS{CAFile: filepath.Join(dir, "ca.crt")},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -75,10 +76,9 @@ func TestRetryOnConflict(t *testing.T) {
 func TestWritersMeet(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
-		_, err := pods.Create(t.Context(), newPod("web"), metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(pods.Create(t.Context(), newPod("web"), metav1.CreateOptions{}))(t)
 		tries := 0
-		err = apiclient.RetryOnConflict(t.Context(), apiclient.ConflictOptions{}, func(ctx context.Context) error {
+		err := apiclient.RetryOnConflict(t.Context(), apiclient.ConflictOptions{}, func(ctx context.Context) error {
 			pod, err := pods.Get(ctx, web, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -93,8 +93,7 @@ func TestWritersMeet(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, 3, tries)
-		u, err := s.Get(podResource, api.Key{Namespace: "default", Name: "web"})
-		require.NoError(t, err)
+		u := must.Get(s.Get(podResource, api.Key{Namespace: "default", Name: "web"}))(t)
 		require.Equal(t, "yes", u.GetLabels()["seen"])
 		require.Equal(t, "2", u.GetAnnotations()["try"], "no write is lost")
 	})
@@ -102,7 +101,6 @@ func TestWritersMeet(t *testing.T) {
 
 func patchOf(t *testing.T, v any) apiclient.Patch {
 	t.Helper()
-	p, err := apiclient.MergePatch(v)
-	require.NoError(t, err)
+	p := must.Get(apiclient.MergePatch(v))(t)
 	return p
 }

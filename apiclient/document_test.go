@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestFetchDocument(t *testing.T) {
@@ -27,16 +28,13 @@ func TestFetchDocument(t *testing.T) {
 			answer(200, "application/json", `{"a":2}`)(w, r)
 		}
 	}))
-	first, err := c.FetchDocument(t.Context(), "/apis", apiclient.DocumentOptions{Accept: groups})
-	require.NoError(t, err)
+	first := must.Get(c.FetchDocument(t.Context(), "/apis", apiclient.DocumentOptions{Accept: groups}))(t)
 	require.Equal(t, apiclient.Document{ContentType: groups, ETag: `"1"`, Body: []byte(`{"a":1}`)}, first)
 
-	again, err := c.FetchDocument(t.Context(), "/apis", apiclient.DocumentOptions{Accept: groups, ETag: first.ETag})
-	require.NoError(t, err)
+	again := must.Get(c.FetchDocument(t.Context(), "/apis", apiclient.DocumentOptions{Accept: groups, ETag: first.ETag}))(t)
 	require.Equal(t, apiclient.Document{ETag: `"1"`, NotModified: true}, again)
 
-	other, err := c.FetchDocument(t.Context(), "/apis", apiclient.DocumentOptions{ETag: `"0"`})
-	require.NoError(t, err)
+	other := must.Get(c.FetchDocument(t.Context(), "/apis", apiclient.DocumentOptions{ETag: `"0"`}))(t)
 	require.Equal(t, apiclient.Document{ContentType: "application/json", Body: []byte(`{"a":2}`)}, other)
 }
 

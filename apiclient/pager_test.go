@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -33,8 +34,7 @@ func withPods(t *testing.T, n int, test func(t *testing.T, s *testserver.Server,
 	t.Helper()
 	withServer(t, testserver.Options{ImmediateDeletion: true}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		for i := range n {
-			_, err := s.Create(podResource, newPod(fmt.Sprintf("p%02d", i)))
-			require.NoError(t, err)
+			must.Get(s.Create(podResource, newPod(fmt.Sprintf("p%02d", i))))(t)
 		}
 		test(t, s, apiclient.NewTyped[*corev1.Pod](c, podResource, "default"))
 	})
@@ -74,28 +74,24 @@ func TestPagesAreOneList(t *testing.T) {
 		got, err := names(all, func(name string) {
 			if name == "p01" { // changes between pages are not in this list
 				require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
-				_, err := s.Create(podResource, newPod("p035"))
-				require.NoError(t, err)
+				must.Get(s.Create(podResource, newPod("p035")))(t)
 			}
 		})
 		require.NoError(t, err)
 		require.Equal(t, "p00 p01 p02 p03 p04", got)
 		require.Equal(t, []string{"limit=2 rv= match=", "limit=2 rv= match=+continue", "limit=2 rv= match=+continue"}, asked(s))
 
-		got, err = names(all, nothing)
-		require.NoError(t, err)
+		got = must.Get(names(all, nothing))(t)
 		require.Equal(t, "p00 p01 p02 p035 p04", got, "each loop is a list of its own")
 
 		s.ForgetRequests()
-		_, err = names(apiclient.All(t.Context(), pods, pageOptions{}), nothing)
-		require.NoError(t, err)
+		must.Get(names(apiclient.All(t.Context(), pods, pageOptions{}), nothing))(t)
 		require.Equal(t, []string{"limit=500 rv= match="}, asked(s))
 
 		s.ForgetRequests()
 		o := limit(4)
 		o.ResourceVersion, o.ResourceVersionMatch = "105", metav1.ResourceVersionMatchExact
-		got, err = names(apiclient.All(t.Context(), pods, o), nothing)
-		require.NoError(t, err)
+		got = must.Get(names(apiclient.All(t.Context(), pods, o), nothing))(t)
 		require.Equal(t, "p00 p01 p02 p03 p04", got)
 		require.Equal(t, []string{"limit=4 rv=105 match=Exact", "limit=4 rv= match=+continue"}, asked(s), "the token names the state")
 	})
@@ -128,8 +124,7 @@ func TestATokenThatExpires(t *testing.T) {
 				return
 			}
 			require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
-			_, err := s.Create(podResource, newPod("p005"))
-			require.NoError(t, err)
+			must.Get(s.Create(podResource, newPod("p005")))(t)
 			s.Inject(faults.Fault{Effect: faults.Compact{}})
 		}
 		got, err := names(apiclient.All(t.Context(), pods, limit(2)), forget)
@@ -142,8 +137,7 @@ func TestATokenThatExpires(t *testing.T) {
 		got, err := names(apiclient.All(t.Context(), pods, o), func(name string) {
 			if name == "p01" {
 				require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
-				_, err := s.Create(podResource, newPod("p005"))
-				require.NoError(t, err)
+				must.Get(s.Create(podResource, newPod("p005")))(t)
 				s.Inject(faults.Fault{Effect: faults.Compact{}})
 			}
 		})

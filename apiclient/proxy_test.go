@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // middleman is the common part of the proxies. It always connects to one address, and records the requested name.
@@ -117,8 +118,7 @@ func proxyOver(t *testing.T, m *middleman, c *tls.Config) string {
 // socksOver serves a middleman as a SOCKS5 proxy (RFC 1928 and 1929).
 func socksOver(t *testing.T, m *middleman) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		for {
@@ -232,8 +232,7 @@ func TestProxiesOfEveryKind(t *testing.T) {
 			c.ProxyURL = &u
 			r := pods(t, c)
 			for range 2 {
-				got, err := r.Get(t.Context(), web, metav1.GetOptions{})
-				require.NoError(t, err)
+				got := must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
 				require.Equal(t, "web", got.Name)
 			}
 			require.Equal(t, "far.example:443", m.asked.Load())
@@ -345,8 +344,7 @@ func TestTheEnvironmentsProxies(t *testing.T) {
 		chosen := map[string]string{}
 		for _, to := range urls {
 			req := httptest.NewRequest(http.MethodGet, to, nil)
-			u, err := transport.Proxy(req)
-			require.NoError(t, err)
+			u := must.Get(transport.Proxy(req))(t)
 			chosen[to] = fmt.Sprint(u)
 		}
 		require.NoError(t, json.NewEncoder(os.Stderr).Encode(chosen))

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // volume is a folder whose files are replaced together, as kubelet replaces those of a Secret: they are links through a
@@ -320,8 +321,7 @@ func (s *source) Refused(c apiclient.Credentials) {
 func certificateOf(t *testing.T, a *authority, name string) *tls.Certificate {
 	t.Helper()
 	cert, key := a.client(t, name)
-	pair, err := tls.X509KeyPair(cert, key)
-	require.NoError(t, err)
+	pair := must.Get(tls.X509KeyPair(cert, key))(t)
 	return &pair
 }
 
@@ -396,8 +396,7 @@ func TestACertificateOfASourceNeedsATransportThatCanUseIt(t *testing.T) {
 	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
 	require.ErrorContains(t, err, "which Config.Transport cannot use")
 	s.newest = apiclient.Credentials{Token: apiclient.NewSecret("x")}
-	_, err = v.Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(v.Get(t.Context(), web, metav1.GetOptions{}))(t)
 }
 
 // TestManyRequestsWhileEverythingRotates is for the race detector.

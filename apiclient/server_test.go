@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -55,8 +56,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.EqualError(t, err, `get pods default/web: pods "web" not found`)
 
-		created, err := pods.Create(ctx, before, metav1.CreateOptions{})
-		require.NoError(t, err)
+		created := must.Get(pods.Create(ctx, before, metav1.CreateOptions{}))(t)
 		require.Empty(t, before.Kind, "the argument is not changed")
 		require.Equal(t, "Pod", created.Kind)
 		_, err = pods.Create(ctx, before, metav1.CreateOptions{})
@@ -67,37 +67,32 @@ func TestTheLifeOfAPod(t *testing.T) {
 
 		stale := created.DeepCopy()
 		created.Labels = map[string]string{"app": "web"}
-		updated, err := pods.Update(ctx, created, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		updated := must.Get(pods.Update(ctx, created, metav1.UpdateOptions{}))(t)
 		_, err = pods.Update(ctx, stale, metav1.UpdateOptions{})
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 
 		updated.Status.Phase, updated.Spec.PriorityClassName = corev1.PodRunning, "high"
-		running, err := pods.UpdateStatus(ctx, updated, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		running := must.Get(pods.UpdateStatus(ctx, updated, metav1.UpdateOptions{}))(t)
 		require.Equal(t, corev1.PodRunning, running.Status.Phase)
 		require.Empty(t, running.Spec.PriorityClassName, "the spec is not written with the status")
 
 		merge, err := apiclient.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front", "app": nil}}})
 		require.NoError(t, err)
-		patched, err := pods.Patch(ctx, web, merge, apiclient.PatchOptions{})
-		require.NoError(t, err)
+		patched := must.Get(pods.Patch(ctx, web, merge, apiclient.PatchOptions{}))(t)
 		require.Equal(t, map[string]string{"tier": "front"}, patched.Labels)
 		test, err := apiclient.JSONPatch(
 			apiclient.JSONPatchOperation{Op: "test", Path: "/metadata/labels/tier", Value: "front"},
 			apiclient.JSONPatchOperation{Op: "replace", Path: "/metadata/labels/tier", Value: "back"},
 		)
 		require.NoError(t, err)
-		patched, err = pods.Patch(ctx, web, test, apiclient.PatchOptions{})
-		require.NoError(t, err)
+		patched = must.Get(pods.Patch(ctx, web, test, apiclient.PatchOptions{}))(t)
 		require.Equal(t, "back", patched.Labels["tier"])
 		_, err = pods.Patch(ctx, web, test, apiclient.PatchOptions{})
 		require.Error(t, err, "the condition no longer holds")
 
 		o := apiclient.ApplyOptions{}
 		o.FieldManager, o.Force = "leat", true
-		applied, err := pods.Apply(ctx, web, map[string]any{"metadata": map[string]any{"annotations": map[string]string{"a": "b"}}}, o)
-		require.NoError(t, err)
+		applied := must.Get(pods.Apply(ctx, web, map[string]any{"metadata": map[string]any{"annotations": map[string]string{"a": "b"}}}, o))(t)
 		require.Equal(t, "b", applied.Annotations["a"])
 
 		wrong, right := types.UID("wrong"), applied.UID
@@ -111,13 +106,11 @@ func TestTheLifeOfAPod(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			p := newPod(name)
 			p.Labels = map[string]string{"keep": map[bool]string{true: "yes", false: "no"}[name == "b"]}
-			_, err = pods.Create(ctx, p, metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(pods.Create(ctx, p, metav1.CreateOptions{}))(t)
 		}
 		require.NoError(t, apiclient.NewPartial[*corev1.Pod](c, podResource, "default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "keep=no"}))
 		var left []*corev1.Pod
-		_, err = pods.List(ctx, api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{LabelSelector: "keep"}}, keep(&left))
-		require.NoError(t, err)
+		must.Get(pods.List(ctx, api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{LabelSelector: "keep"}}, keep(&left)))(t)
 		require.Len(t, left, 1)
 		require.Equal(t, "b", left[0].Name)
 	})
@@ -133,17 +126,14 @@ func TestSubresources(t *testing.T) {
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		scale := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, web, "scale")
-		now, err := scale.Get(ctx, metav1.GetOptions{})
-		require.NoError(t, err)
+		now := must.Get(scale.Get(ctx, metav1.GetOptions{}))(t)
 		require.EqualValues(t, 2, now.Spec.Replicas)
 		now.Spec.Replicas = 5
-		now, err = scale.Update(ctx, now, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		now = must.Get(scale.Update(ctx, now, metav1.UpdateOptions{}))(t)
 		require.EqualValues(t, 5, now.Spec.Replicas)
 
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
-		_, err = pods.Create(ctx, newPod("web"), metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(pods.Create(ctx, newPod("web"), metav1.CreateOptions{}))(t)
 		eviction := &policyv1.Eviction{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
 			ObjectMeta:    metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -174,8 +164,7 @@ func TestEveryKindOfType(t *testing.T) {
 		require.NoError(t, err, "Apply adds apiVersion and kind")
 		require.Equal(t, "leat.example/v1", created.GetAPIVersion())
 
-		projected, err := apiclient.NewPartial[*pod](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
-		require.NoError(t, err)
+		projected := must.Get(apiclient.NewPartial[*pod](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{}))(t)
 		require.Equal(t, "n1", projected.Spec.NodeName)
 
 		metadata, err := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
@@ -187,8 +176,7 @@ func TestEveryKindOfType(t *testing.T) {
 		projected, err = apiclient.NewPartial[*pod](c, mills, "default").Apply(ctx, api.Key{Name: "web"}, map[string]any{"spec": map[string]any{"height": 3}}, o)
 		require.NoError(t, err)
 		require.Equal(t, "n1", projected.Spec.NodeName)
-		full, err := whole.Get(ctx, web, metav1.GetOptions{})
-		require.NoError(t, err)
+		full := must.Get(whole.Get(ctx, web, metav1.GetOptions{}))(t)
 		require.Equal(t, map[string]any{"nodeName": "n1", "wheels": int64(2), "height": int64(3)}, full.Object["spec"])
 	})
 }

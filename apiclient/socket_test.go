@@ -24,13 +24,13 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // accept serves real sockets, one connection after the other.
 func accept(t *testing.T, serve func(*net.TCPConn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -166,8 +166,7 @@ func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
 		})
 		require.NoError(t, <-first)
 	}
-	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(v.Get(t.Context(), web, metav1.GetOptions{}))(t)
 	require.EqualValues(t, watches/streams+1, conns.Load(), "the other connections are full, so the call gets its own")
 }
 
@@ -180,8 +179,7 @@ func TestHTTP2CanBeDisabled(t *testing.T) {
 	})
 	for without, want := range map[bool]string{true: "HTTP/1.1", false: "HTTP/2.0"} {
 		cfg := apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: a.pem}, DisableHTTP2: without}
-		_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
-		require.NoError(t, err)
+		must.Get(pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{}))(t)
 		require.Equal(t, want, proto.Load())
 	}
 }
@@ -280,8 +278,7 @@ func TestTheServerIsFoundByAddressesOfEveryKind(t *testing.T) {
 	_, err = pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
 	require.ErrorContains(t, err, "not ::1")
 	cfg.TLS.ServerName = "server.memory"
-	_, err = pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{}))(t)
 }
 
 // TestAnAnswerThatSwitchesProtocolsEnds has a connection that net/http returns and then no longer manages.

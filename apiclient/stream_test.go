@@ -18,6 +18,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -30,15 +31,12 @@ func TestPodLogs(t *testing.T) {
 		_, err = c.Stream(t.Context(), podResource, api.Key{Name: "web"}, "log", nil)
 		require.ErrorContains(t, err, "pods need a namespace")
 
-		_, err = s.Create(podResource, newPod("web"))
-		require.NoError(t, err)
+		must.Get(s.Create(podResource, newPod("web")))(t)
 		require.NoError(t, s.AppendLog(web, "c", "one", "two"))
 		read := func(options any) string {
-			log, err := c.Stream(t.Context(), podResource, web, "log", options)
-			require.NoError(t, err)
+			log := must.Get(c.Stream(t.Context(), podResource, web, "log", options))(t)
 			defer log.Close()
-			text, err := io.ReadAll(log)
-			require.NoError(t, err)
+			text := must.Get(io.ReadAll(log))(t)
 			return string(text)
 		}
 		require.Equal(t, "one\ntwo\n", read(nil))
@@ -49,8 +47,7 @@ func TestPodLogs(t *testing.T) {
 		require.True(t, apierrors.IsBadRequest(err), "%v", err)
 
 		ctx, cancel := context.WithCancel(t.Context())
-		log, err := c.Stream(ctx, podResource, web, "log", &corev1.PodLogOptions{Follow: true})
-		require.NoError(t, err)
+		log := must.Get(c.Stream(ctx, podResource, web, "log", &corev1.PodLogOptions{Follow: true}))(t)
 		defer log.Close()
 		scanner := bufio.NewScanner(log)
 		for _, want := range []string{"one", "two", "three"} {
@@ -78,10 +75,8 @@ func TestAStreamWaitsForItsHead(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		})
-		log, err := newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil)
-		require.NoError(t, err)
-		text, err := io.ReadAll(log)
-		require.NoError(t, err)
+		log := must.Get(newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil))(t)
+		text := must.Get(io.ReadAll(log))(t)
 		require.Equal(t, "at last", string(text))
 		require.NoError(t, log.Close())
 	})
@@ -93,10 +88,8 @@ func TestCloseEndsAStream(t *testing.T) {
 			flushed(w, "text/plain", "one\n")
 			hang(r)
 		})
-		log, err := newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil)
-		require.NoError(t, err)
-		line, err := bufio.NewReader(log).ReadString('\n')
-		require.NoError(t, err)
+		log := must.Get(newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil))(t)
+		line := must.Get(bufio.NewReader(log).ReadString('\n'))(t)
 		require.Equal(t, "one\n", line)
 		ended := make(chan error, 1)
 		go func() {
@@ -111,12 +104,10 @@ func TestCloseEndsAStream(t *testing.T) {
 
 func TestAnIncompleteStream(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
-		_, err := s.Create(podResource, newPod("web"))
-		require.NoError(t, err)
+		must.Get(s.Create(podResource, newPod("web")))(t)
 		require.NoError(t, s.AppendLog(web, "c", "one", "two"))
 		s.Inject(faults.Fault{Effect: faults.Cut{After: 5, Abrupt: true}})
-		log, err := c.Stream(t.Context(), podResource, web, "log", nil)
-		require.NoError(t, err)
+		log := must.Get(c.Stream(t.Context(), podResource, web, "log", nil))(t)
 		defer log.Close()
 		text, err := io.ReadAll(log)
 		require.Equal(t, "one\nt", string(text))
@@ -148,8 +139,7 @@ func TestCompressedStreamsAreNotLate(t *testing.T) {
 		defer log.Close()
 		lines := bufio.NewReader(log)
 		for _, want := range []string{"one\n", "two\n"} {
-			line, err := lines.ReadString('\n')
-			require.NoError(t, err)
+			line := must.Get(lines.ReadString('\n'))(t)
 			require.Equal(t, want, line)
 			read <- struct{}{}
 		}

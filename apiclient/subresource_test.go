@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -102,8 +103,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 			podResource: newPod("web"), deployments: newDeployment(),
 			serviceAccounts: &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}},
 		} {
-			_, err := s.Create(r, object)
-			require.NoError(t, err)
+			must.Get(s.Create(r, object))(t)
 		}
 		before := s.ResourceVersion()
 
@@ -121,8 +121,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		require.NoError(t, err)
 		pod := newPod("web")
 		pod.Status.Phase = corev1.PodRunning
-		_, err = apiclient.NewTyped[*corev1.Pod](c, podResource, "").UpdateStatus(ctx, pod, metav1.UpdateOptions{DryRun: dry.DryRun})
-		require.NoError(t, err)
+		must.Get(apiclient.NewTyped[*corev1.Pod](c, podResource, "").UpdateStatus(ctx, pod, metav1.UpdateOptions{DryRun: dry.DryRun}))(t)
 		require.Equal(t, before, s.ResourceVersion())
 	})
 }
@@ -138,8 +137,7 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 			o.FieldManager, o.Force = manager, force
 			return view.Apply(t.Context(), web, map[string]any{"status": map[string]any{"phase": phase}}, o)
 		}
-		pod, err := status("kubelet", "Running", false)
-		require.NoError(t, err)
+		pod := must.Get(status("kubelet", "Running", false))(t)
 		require.Equal(t, corev1.PodRunning, pod.Status.Phase)
 		first := pod.ManagedFields[0]
 		require.Equal(t, "kubelet Apply status", first.Manager+" "+string(first.Operation)+" "+first.Subresource)
@@ -154,14 +152,12 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 		})
 		require.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict))
 		require.Equal(t, 1, tries, "a conflict about the owner of a field is not repeated")
-		pod, err = status("other", "Failed", true)
-		require.NoError(t, err)
+		pod = must.Get(status("other", "Failed", true))(t)
 		require.Equal(t, corev1.PodFailed, pod.Status.Phase)
 
 		o := apiclient.PatchOptions{Subresource: "status"}
 		o.FieldManager = "patcher"
-		pod, err = view.Patch(t.Context(), web, patchOf(t, map[string]any{"status": map[string]any{"reason": "Because"}}), o)
-		require.NoError(t, err)
+		pod = must.Get(view.Patch(t.Context(), web, patchOf(t, map[string]any{"status": map[string]any{"reason": "Because"}}), o))(t)
 		managers := map[string]string{}
 		for _, m := range pod.ManagedFields {
 			managers[m.Manager] = m.Subresource
@@ -179,8 +175,7 @@ func TestStrictFieldValidation(t *testing.T) {
 		_, err = twice.Update(t.Context(), &doubled{}, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 		require.True(t, apierrors.IsBadRequest(err), "%v", err)
 		require.ErrorContains(t, err, `strict decoding error: duplicate field "status.phase"`)
-		pod, err := twice.Update(t.Context(), &doubled{}, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationIgnore})
-		require.NoError(t, err)
+		pod := must.Get(twice.Update(t.Context(), &doubled{}, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationIgnore}))(t)
 		require.Equal(t, corev1.PodRunning, pod.Status.Phase, "the last one wins")
 	})
 }

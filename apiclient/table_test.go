@@ -11,14 +11,14 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
 func TestTables(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		for _, name := range []string{"a", "b"} {
-			_, err := s.Create(podResource, newPod(name))
-			require.NoError(t, err)
+			must.Get(s.Create(podResource, newPod(name)))(t)
 		}
 		tables := apiclient.TablesOf(c, podResource, "default")
 		first, err := tables.List(t.Context(), metav1.ListOptions{Limit: 1}, "")
@@ -30,13 +30,11 @@ func TestTables(t *testing.T) {
 		require.NoError(t, json.Unmarshal(first.Rows[0].Object.Raw, &object))
 		require.Equal(t, "a", object.Name)
 
-		second, err := tables.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: first.Continue}, metav1.IncludeNone)
-		require.NoError(t, err)
+		second := must.Get(tables.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: first.Continue}, metav1.IncludeNone))(t)
 		require.Equal(t, "b", second.Rows[0].Cells[0])
 		require.Nil(t, second.Rows[0].Object.Raw)
 
-		one, err := tables.Get(t.Context(), api.Key{Name: "b"}, metav1.GetOptions{}, metav1.IncludeObject)
-		require.NoError(t, err)
+		one := must.Get(tables.Get(t.Context(), api.Key{Name: "b"}, metav1.GetOptions{}, metav1.IncludeObject))(t)
 		require.Contains(t, string(one.Rows[0].Object.Raw), `"containers"`)
 		_, err = tables.Get(t.Context(), api.Key{Name: "c"}, metav1.GetOptions{}, "")
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
@@ -49,8 +47,7 @@ func TestTablesOnTheWire(t *testing.T) {
 	var got recorded
 	cfg := onLoopback(t, recorder(&got, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`))
 	tables := apiclient.TablesOf(newClient(t, cfg), deployments, "")
-	_, err := tables.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Watch: true}, metav1.IncludeObject)
-	require.NoError(t, err)
+	must.Get(tables.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Watch: true}, metav1.IncludeObject))(t)
 	require.Equal(t, "/apis/apps/v1/deployments", got.Path)
 	require.Equal(t, "includeObject=Object&labelSelector=a%3Db", got.Query.Encode())
 	require.Equal(t, "application/json;as=Table;g=meta.k8s.io;v=v1", got.Header.Get("Accept"))

@@ -24,6 +24,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 )
 
@@ -43,8 +44,7 @@ func newAuthority(t *testing.T) *authority {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, key := a.sign(t, template, template, nil)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
+	cert := must.Get(x509.ParseCertificate(der))(t)
 	a.cert, a.key = cert, key
 	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return a
@@ -52,13 +52,11 @@ func newAuthority(t *testing.T) *authority {
 
 func (a *authority) sign(t *testing.T, template, parent *x509.Certificate, by *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	if by == nil {
 		by = key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, by)
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, by))(t)
 	return der, key
 }
 
@@ -73,8 +71,7 @@ func (a *authority) leaf(t *testing.T, change func(*x509.Certificate)) (cert, ke
 	}
 	change(template)
 	der, private := a.sign(t, template, a.cert, a.key)
-	raw, err := x509.MarshalECPrivateKey(private)
-	require.NoError(t, err)
+	raw := must.Get(x509.MarshalECPrivateKey(private))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})
 }
@@ -91,8 +88,7 @@ func (a *authority) server(t *testing.T, change func(*x509.Certificate)) *tls.Co
 		c.DNSNames, c.IPAddresses = []string{"server.memory"}, []net.IP{net.IPv4(127, 0, 0, 1)}
 		change(c)
 	})
-	pair, err := tls.X509KeyPair(cert, key)
-	require.NoError(t, err)
+	pair := must.Get(tls.X509KeyPair(cert, key))(t)
 	return &tls.Config{Certificates: []tls.Certificate{pair}}
 }
 
@@ -241,8 +237,7 @@ func TestASourceGetsACertificateRefusedInTheHandshake(t *testing.T) {
 	require.True(t, typed.Client)
 	require.Equal(t, "CN=stranger", typed.Certificate.Subject.String())
 	require.Equal(t, []apiclient.Credentials{stranger}, s.refused)
-	_, err = r.Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
 }
 
 func TestTLSIsVerifiedUnlessInsecure(t *testing.T) {
@@ -262,8 +257,7 @@ func TestTLSIsVerifiedUnlessInsecure(t *testing.T) {
 		"named":    {CAData: a.pem, CertData: cert, KeyData: apiclient.NewSecret(string(key)), ServerName: "server.memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := pods(t, apiclient.Config{Host: url, TLS: c}).Get(t.Context(), web, metav1.GetOptions{})
-			require.NoError(t, err)
+			got := must.Get(pods(t, apiclient.Config{Host: url, TLS: c}).Get(t.Context(), web, metav1.GetOptions{}))(t)
 			require.Equal(t, "web", got.Name)
 			require.Equal(t, 2, seen.ProtoMajor, "HTTP/2")
 			require.GreaterOrEqual(t, seen.TLS.Version, uint16(tls.VersionTLS12))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -172,8 +173,7 @@ func TestARedirectThatNamesTheDefaultPortStays(t *testing.T) {
 			}
 			http.Redirect(w, r, "http://SERVER.memory:80/arrived", http.StatusFound)
 		})
-		_, err := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
-		require.NoError(t, err)
+		must.Get(apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{}))(t)
 	})
 }
 
@@ -229,8 +229,7 @@ func TestATokenIsUsedUntilItsFileExists(t *testing.T) {
 		cfg.BearerToken, cfg.BearerTokenFile = apiclient.NewSecret("first"), path
 		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		get := func() string {
-			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-			require.NoError(t, err)
+			must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
 			return got
 		}
 		require.Equal(t, "Bearer first", get())
@@ -267,8 +266,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	defer server.Close()
 	r := pods(t, apiclient.Config{Host: server.URL})
 	for range 3 {
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.NoError(t, err)
+		must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
 		require.NoError(t, r.Delete(t.Context(), web, metav1.DeleteOptions{}))
 	}
 	code = 404

@@ -18,6 +18,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // recorded is the request that a handler got.
@@ -162,8 +163,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 			require.NoError(t, c.call(t.Context()))
 			require.Equal(t, c.method, got.Method)
 			require.Equal(t, c.path, got.Path)
-			want, err := url.ParseQuery(c.query)
-			require.NoError(t, err)
+			want := must.Get(url.ParseQuery(c.query))(t)
 			require.Equal(t, want, got.Query)
 			require.Contains(t, got.Header.Get("Accept"), "application/json")
 			for k, v := range c.header {
@@ -209,8 +209,7 @@ func TestApplyOfATypedObjectClaimsNoTimestamp(t *testing.T) {
 	mine := apiclient.NewTyped[*corev1.Pod](newClient(t, onLoopback(t, recorder(&got, onePod))), podResource, "default")
 	o := apiclient.ApplyOptions{}
 	o.FieldManager = "leat"
-	_, err := mine.Apply(t.Context(), web, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, o)
-	require.NoError(t, err)
+	must.Get(mine.Apply(t.Context(), web, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, o))(t)
 	require.NotContains(t, got.Body, "creationTimestamp")
 }
 
@@ -327,8 +326,7 @@ func TestCredentialsAndHeaders(t *testing.T) {
 	get := func(change func(*apiclient.Config)) http.Header {
 		c := cfg
 		change(&c)
-		_, err := pods(t, c).Get(t.Context(), web, metav1.GetOptions{})
-		require.NoError(t, err)
+		must.Get(pods(t, c).Get(t.Context(), web, metav1.GetOptions{}))(t)
 		return got.Header
 	}
 	require.Empty(t, get(func(*apiclient.Config) {}).Values("Authorization"))

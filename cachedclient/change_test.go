@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -65,8 +66,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 					require.Equal(r, outcome, got)
 					require.Equal(r, size, w.Spec.Size)
 					require.Equal(r, verbs, sent())
-					stored, err := r.server.Get(widgets, alpha)
-					require.NoError(r, err)
+					stored := must.Get(r.server.Get(widgets, alpha))(r)
 					require.Equal(r, stored.GetResourceVersion(), w.ResourceVersion)
 					require.Equal(r, named("alpha", 0), given, "the argument does not change")
 				}
@@ -83,8 +83,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 // TestCreateOrUpdateOverAStaleCache begins with a stale cache. The second attempt reads from the server.
 func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 	foreign := func(r *rig) {
-		_, err := r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"foreign": "yes"}) })
-		require.NoError(r, err)
+		must.Get(r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"foreign": "yes"}) }))(r)
 	}
 	for _, tc := range []struct {
 		name    string

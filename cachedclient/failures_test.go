@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -159,8 +160,7 @@ func TestLateCallbackKeepsLaterWrites(t *testing.T) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		keys := []api.Key{{Namespace: "default", Name: "one"}, {Namespace: "default", Name: "two"}}
 		resume := r.stallEvents()
-		written, err := r.widgets.Create(g.Begin(r.Context(), keys[0]), named("alpha", 1), metav1.CreateOptions{})
-		require.NoError(r, err)
+		written := must.Get(r.widgets.Create(g.Begin(r.Context(), keys[0]), named("alpha", 1), metav1.CreateOptions{}))(r)
 		r.widgets.Wrote(g.Begin(r.Context(), keys[1]), written)
 		calls := map[api.Key]int{}
 		again := func(own, other api.Key) func() {
@@ -195,8 +195,7 @@ func TestGateWaitsForObjectsThatReturnToTheSelection(t *testing.T) {
 		last := ""
 		for _, labels := range []any{nil, map[string]any{"app": "web"}} {
 			patch := mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": labels}})
-			written, err := r.widgets.Patch(g.Begin(r.Context(), owner), alpha, patch, patchOptions)
-			require.NoError(r, err)
+			written := must.Get(r.widgets.Patch(g.Begin(r.Context(), owner), alpha, patch, patchOptions))(r)
 			last = written.ResourceVersion
 		}
 		require.False(r, callReady(g, owner).ready)
@@ -212,13 +211,11 @@ func TestOverlayBeforeTheFirstRead(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		factory := factory.New(factory.Options{})
 		inBackground(r.T, factory.Run)
-		_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
-		require.NoError(r, err)
+		must.Get(cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha))(r)
 		r.stallEvents()
 		late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: true})
 		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: late}))
-		list, err := late.List(r.Context(), cachedclient.ListOptions{})
-		require.NoError(r, err)
+		list := must.Get(late.List(r.Context(), cachedclient.ListOptions{}))(r)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
 	})
 }

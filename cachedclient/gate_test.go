@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/workqueue"
@@ -44,8 +45,7 @@ func callReady(g *cachedclient.Gate, key api.Key) *readyCall {
 }
 
 func mustMerge(t testing.TB, v any) apiclient.Patch {
-	p, err := apiclient.MergePatch(v)
-	require.NoError(t, err)
+	p := must.Get(apiclient.MergePatch(v))(t)
 	return p
 }
 
@@ -402,8 +402,7 @@ func TestGateAndVersionsWithoutOrder(t *testing.T) {
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "c", 3))
 		a := callReady(g, owner)
 		require.False(t, a.ready)
-		w, err := c.Get(t.Context(), alpha)
-		require.NoError(t, err)
+		w := must.Get(c.Get(t.Context(), alpha))(t)
 		require.EqualValues(t, 1, w.Spec.Size, "an overlay ignores versions without an order")
 		f.send(watch.Modified, at("u1", "b", 2))
 		require.Zero(t, a.calls.Load())
@@ -417,8 +416,7 @@ func TestGateAfterARestore(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}, client: cachedclient.Options{Overlay: true, OverlayAge: time.Hour}}, func(r *rig) {
 		before := r.server.Snapshot()
 		for range 3 {
-			_, err := r.server.Edit(widgets, alpha, setSize(7))
-			require.NoError(r, err)
+			must.Get(r.server.Edit(widgets, alpha, setSize(7)))(r)
 		}
 		synctest.Wait()
 		g := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Hour})
@@ -633,8 +631,7 @@ func TestAnswersInTheWrongOrder(t *testing.T) {
 		a := callReady(g, owner)
 		f.send(watch.Modified, at("u1", "11", 1))
 		require.Zero(t, a.calls.Load())
-		w, err := c.Get(t.Context(), alpha)
-		require.NoError(t, err)
+		w := must.Get(c.Get(t.Context(), alpha))(t)
 		require.EqualValues(t, 2, w.Spec.Size)
 		f.send(watch.Modified, at("u1", "12", 2))
 		require.EqualValues(t, 1, a.calls.Load())
@@ -649,8 +646,7 @@ func TestWritesAfterADelete(t *testing.T) {
 		ctx := g.Begin(r.Context(), owner)
 		deletions := faults.Match{Frames: []watch.EventType{watch.Deleted}}
 		late := r.server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
-		w, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
-		require.NoError(r, err)
+		w := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
 		r.widgets.Wrote(ctx, w)
 		synctest.Wait()
@@ -669,8 +665,7 @@ func TestDeletesOfTwoObjectsOfOneName(t *testing.T) {
 		ctx := g.Begin(r.Context(), owner)
 		resume := r.stallEvents()
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
-		_, err := r.server.Create(widgets, named("alpha", 2))
-		require.NoError(r, err)
+		must.Get(r.server.Create(widgets, named("alpha", 2)))(r)
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
 		a := callReady(g, owner)
 		require.False(r, a.ready, "the cache still has the first object")
@@ -725,13 +720,11 @@ func TestDeletesOfObjectsThatTheCacheLacks(t *testing.T) {
 			bubble(t, setting{client: overlaid}, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				resume := r.stallEvents()
-				created, err := r.server.Create(widgets, named("alpha", 1))
-				require.NoError(r, err)
+				created := must.Get(r.server.Create(widgets, named("alpha", 1)))(r)
 				require.NoError(r, r.server.Delete(widgets, alpha))
 				body := []byte(successWithoutUID)
 				if identified {
-					body, err = json.Marshal(at(string(created.GetUID()), r.server.ResourceVersion(), 1))
-					require.NoError(r, err)
+					body = must.Get(json.Marshal(at(string(created.GetUID()), r.server.ResourceVersion(), 1)))(r)
 				}
 				r.answer("delete", string(body))
 				rv := created.GetResourceVersion()
@@ -757,8 +750,7 @@ func TestDeleteCollectionDeletesWhatReadsShow(t *testing.T) {
 		ctx := g.Begin(r.Context(), owner)
 		resume := r.stallEvents()
 		patch := mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "other"}}})
-		_, err := r.widgets.Patch(r.Context(), alpha, patch, patchOptions)
-		require.NoError(r, err)
+		must.Get(r.widgets.Patch(r.Context(), alpha, patch, patchOptions))(r)
 		web := metav1.ListOptions{LabelSelector: "app=web"}
 		require.NoError(r, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, web))
 		require.True(r, callReady(g, owner).ready)
@@ -791,12 +783,10 @@ func TestDeleteCollectionWithoutACache(t *testing.T) {
 func TestDryRunsWithANewVersion(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
-		body, err := json.Marshal(at("u1", "1000000", 2))
-		require.NoError(r, err)
+		body := must.Get(json.Marshal(at("u1", "1000000", 2)))(r)
 		r.answer("patch", string(body))
 		dry := apiclient.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-		w, err := r.widgets.Patch(g.Begin(r.Context(), owner), alpha, mustMerge(r.T, map[string]any{}), dry)
-		require.NoError(r, err)
+		w := must.Get(r.widgets.Patch(g.Begin(r.Context(), owner), alpha, mustMerge(r.T, map[string]any{}), dry))(r)
 		require.Equal(r, "1000000", w.ResourceVersion)
 		require.True(r, callReady(g, owner).ready)
 	})

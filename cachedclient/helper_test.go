@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -88,12 +89,10 @@ func build(t *testing.T, s setting) *rig {
 	server.Define(testserver.Definition{Resource: widgets, SelectableFields: []string{"spec.node"}})
 	server.Define(testserver.Definition{Resource: planets})
 	for _, w := range s.have {
-		_, err := server.Create(widgets, w)
-		require.NoError(t, err)
+		must.Get(server.Create(widgets, w))(t)
 	}
 	inBackground(t, server.Run)
-	c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
 	t.Cleanup(c.CloseIdleConnections)
 	s.informer.Mutations = informer.DetectMutations(func(m cache.Mutation) { t.Error(m) })
 	r := &rig{
@@ -139,8 +138,7 @@ func (r *rig) answer(verb, body string) {
 }
 
 func (r *rig) get(key api.Key) *widget {
-	w, err := r.widgets.Get(r.Context(), key)
-	require.NoError(r, err)
+	w := must.Get(r.widgets.Get(r.Context(), key))(r)
 	return w
 }
 
@@ -195,8 +193,7 @@ func (f *feed) send(kind watch.EventType, w *widget) {
 // clientOf returns a client of a feed. It has no server, so a test records writes with Wrote.
 func clientOf(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
 	i := informer.New(f, informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: true}})
-	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://nowhere.memory"}))(t)
 	inBackground(t, i.Run)
 	<-i.Synced()
 	return cachedclient.NewTyped(apiclient.NewTyped[*widget](c, widgets, ""), i, o)

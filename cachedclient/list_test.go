@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // nineWidgets returns three widgets in each of three namespaces, with sizes 0 to 8, two nodes and two labels.
@@ -50,14 +51,12 @@ func TestListSelects(t *testing.T) {
 			{"all options and two indexes", cachedclient.ListOptions{Namespaces: []string{"x", "y"}, Labels: odd}, []cachedclient.Selection[*widget]{cachedclient.By(byTag, "c"), cachedclient.By(byNode, "n1")}, []string{"x/c=1"}},
 			{"no match", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n3")}, nil},
 		} {
-			list, err := r.widgets.List(r.Context(), tc.o, tc.where...)
-			require.NoError(r, err)
+			list := must.Get(r.widgets.List(r.Context(), tc.o, tc.where...))(r)
 			require.Equal(r, tc.want, sizes(list.Items), tc.name)
 			require.Equal(r, r.informer.ResourceVersion(), list.ResourceVersion)
 			require.NotNil(r, list.Items)
 
-			list, err = live.List(r.Context(), tc.o, tc.where...)
-			require.NoError(r, err)
+			list = must.Get(live.List(r.Context(), tc.o, tc.where...))(r)
 			require.Equal(r, tc.want, sizes(list.Items), "live: %s", tc.name)
 			require.Equal(r, r.server.ResourceVersion(), list.ResourceVersion)
 		}
@@ -66,15 +65,12 @@ func TestListSelects(t *testing.T) {
 
 func TestListCopiesUnlessShared(t *testing.T) {
 	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
-		list, err := r.widgets.List(r.Context(), cachedclient.ListOptions{})
-		require.NoError(r, err)
+		list := must.Get(r.widgets.List(r.Context(), cachedclient.ListOptions{}))(r)
 		for _, w := range list.Items {
 			w.Spec.Tags[0] = "mine"
 		}
-		shared, err := r.widgets.List(r.Context(), cachedclient.ListOptions{Shared: true, Limit: 5})
-		require.NoError(r, err)
-		rest, err := shared.Next()
-		require.NoError(r, err)
+		shared := must.Get(r.widgets.List(r.Context(), cachedclient.ListOptions{Shared: true, Limit: 5}))(r)
+		rest := must.Get(shared.Next())(r)
 		for _, w := range append(shared.Items, rest.Items...) {
 			cached, _ := r.informer.Cache().Get(api.KeyOf(w))
 			require.Same(r, cached, w)
@@ -88,14 +84,12 @@ func TestPagesShowOneMoment(t *testing.T) {
 	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		whole, err := r.widgets.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
-		page, err := r.widgets.List(r.Context(), cachedclient.ListOptions{Limit: 4})
-		require.NoError(r, err)
+		page := must.Get(r.widgets.List(r.Context(), cachedclient.ListOptions{Limit: 4}))(r)
 		first := page
 		for _, w := range whole.Items {
 			require.NoError(r, r.server.Delete(widgets, api.KeyOf(w)))
 		}
-		_, err = r.server.Create(widgets, named("late", 1))
-		require.NoError(r, err)
+		must.Get(r.server.Create(widgets, named("late", 1)))(r)
 		require.NoError(r, r.informer.WaitFor(r.Context(), r.server.ResourceVersion()))
 
 		var got []string
@@ -148,8 +142,7 @@ func TestLabelSelectionNeedsLabels(t *testing.T) {
 
 		for _, all := range []labels.Selector{nil, labels.Everything()} {
 			o.Labels = all
-			list, err := cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o)
-			require.NoError(r, err)
+			list := must.Get(cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o))(r)
 			require.Len(r, list.Items, 9)
 		}
 	})
@@ -159,8 +152,7 @@ func TestLabelSelectionNeedsLabels(t *testing.T) {
 func TestLiveListsOfObjectsWithoutLabels(t *testing.T) {
 	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		live := cachedclient.NewPartial(apiclient.NewPartial[*bare](r.live.Client(), widgets, ""), nil, cachedclient.Options{ReadLive: true})
-		list, err := live.List(r.Context(), cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})})
-		require.NoError(r, err)
+		list := must.Get(live.List(r.Context(), cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})}))(r)
 		require.Len(r, list.Items, 4)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -29,8 +30,7 @@ var (
 
 // listed returns the items of a list. It requires that Get returns the same objects.
 func (r *rig) listed(o cachedclient.ListOptions, where ...cachedclient.Selection[*widget]) []string {
-	list, err := r.widgets.List(r.Context(), o, where...)
-	require.NoError(r, err)
+	list := must.Get(r.widgets.List(r.Context(), o, where...))(r)
 	for _, w := range list.Items {
 		require.Equal(r, w, r.get(api.KeyOf(w)))
 	}
@@ -69,8 +69,7 @@ func TestOverlayShowsWrites(t *testing.T) {
 		resume()
 		check()
 		cached, _ := r.informer.Cache().Get(alpha)
-		peeked, err := r.widgets.Peek(r.Context(), alpha)
-		require.NoError(r, err)
+		peeked := must.Get(r.widgets.Peek(r.Context(), alpha))(r)
 		require.Same(r, cached, peeked)
 	})
 }
@@ -139,8 +138,7 @@ func TestOverlayTable(t *testing.T) {
 func TestOverlayAfterDeletes(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		resume := r.stallEvents()
-		late, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
-		require.NoError(r, err)
+		late := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		r.widgets.Wrote(r.Context(), late) // an answer that arrives after the answer to the delete
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
@@ -148,8 +146,7 @@ func TestOverlayAfterDeletes(t *testing.T) {
 		require.Equal(r, []string{"default/alpha=3"}, r.listed(cachedclient.ListOptions{}))
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
-		_, err = r.server.Create(widgets, named("alpha", 4)) // by another client
-		require.NoError(r, err)
+		must.Get(r.server.Create(widgets, named("alpha", 4)))(r) // by another client
 		resume()
 		require.Equal(r, []string{"default/alpha=4"}, r.listed(cachedclient.ListOptions{}))
 	})
@@ -208,8 +205,7 @@ func TestOverlayIsBounded(t *testing.T) {
 					c.Wrote(t.Context(), w)
 					<-time.After(1)
 				}
-				list, err := c.List(t.Context(), cachedclient.ListOptions{})
-				require.NoError(t, err)
+				list := must.Get(c.List(t.Context(), cachedclient.ListOptions{}))(t)
 				require.Len(t, list.Items, tc.want)
 				require.Equal(t, "w-0003", list.Items[0].Name, "the oldest entries are removed first")
 			})
@@ -221,8 +217,7 @@ func TestOverlayIsBounded(t *testing.T) {
 func TestOverlayAges(t *testing.T) {
 	bubble(t, setting{client: cachedclient.Options{Overlay: true, OverlayAge: time.Minute}, have: []*widget{named("alpha", 1), named("beta", 1)}}, func(r *rig) {
 		r.stallEvents()
-		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
-		require.NoError(r, err)
+		must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
 		require.NoError(r, r.widgets.Delete(r.Context(), api.Key{Namespace: "default", Name: "beta"}, metav1.DeleteOptions{}))
 		<-time.After(time.Minute - 1)
 		require.Equal(r, []string{"default/alpha=2"}, r.listed(cachedclient.ListOptions{}))
@@ -295,8 +290,7 @@ func TestOverlayRemovesShownEntriesFirst(t *testing.T) {
 			}
 			<-time.After(1)
 		}
-		list, err := c.List(t.Context(), cachedclient.ListOptions{})
-		require.NoError(t, err)
+		list := must.Get(c.List(t.Context(), cachedclient.ListOptions{}))(t)
 		require.Equal(t, []string{"default/a=1", "default/b=1", "default/c=1"}, sizes(list.Items))
 	})
 }

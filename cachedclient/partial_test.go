@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -28,8 +29,7 @@ func TestGetCopiesAndPeekDoesNot(t *testing.T) {
 		mine.Spec.Tags[0] = "changed"
 		require.Equal(r, []string{"a"}, r.get(alpha).Spec.Tags)
 		cached, _ := r.informer.Cache().Get(alpha)
-		peeked, err := r.widgets.Peek(r.Context(), alpha)
-		require.NoError(r, err)
+		peeked := must.Get(r.widgets.Peek(r.Context(), alpha))(r)
 		require.Same(r, cached, peeked)
 	})
 }
@@ -46,17 +46,14 @@ func TestMissingObjectsAreNotFound(t *testing.T) {
 func TestKeysAreCompleted(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		confined := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, cachedclient.Options{})
-		w, err := confined.Get(r.Context(), api.Key{Name: "alpha"})
-		require.NoError(r, err)
+		w := must.Get(confined.Get(r.Context(), api.Key{Name: "alpha"}))(r)
 		require.EqualValues(r, 1, w.Spec.Size)
 
-		_, err = r.server.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}})
-		require.NoError(r, err)
+		must.Get(r.server.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}}))(r)
 		live := apiclient.NewPartial[*widget](r.live.Client(), planets, "")
 		i := informer.New(live, informer.Options[*widget]{})
 		inBackground(r.T, i.Run)
-		_, err = cachedclient.NewPartial(live, i, cachedclient.Options{}).Get(r.Context(), api.Key{Namespace: "default", Name: "earth"})
-		require.NoError(r, err)
+		must.Get(cachedclient.NewPartial(live, i, cachedclient.Options{}).Get(r.Context(), api.Key{Namespace: "default", Name: "earth"}))(r)
 	})
 }
 
@@ -72,8 +69,7 @@ func TestReadsStartNoInformer(t *testing.T) {
 		require.Equal(r, widgets, missing.Resource)
 
 		live := cachedclient.NewPartial(&r.live.PartialClient, nil, cachedclient.Options{ReadLive: true})
-		w, err := live.Get(r.Context(), alpha)
-		require.NoError(r, err)
+		w := must.Get(live.Get(r.Context(), alpha))(r)
 		require.EqualValues(r, 1, w.Spec.Size)
 		require.NoError(r, live.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		_, err = live.Get(r.Context(), alpha)
@@ -96,11 +92,9 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		_, err := whole.Get(expired(r), alpha)
 		require.ErrorIs(r, err, cachedclient.ErrNotSynced, "the factory does not run")
 		stop := inBackground(r.T, factory.Run)
-		list, err := whole.List(r.Context(), cachedclient.ListOptions{})
-		require.NoError(r, err)
+		list := must.Get(whole.List(r.Context(), cachedclient.ListOptions{}))(r)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
-		w, err := part.Get(r.Context(), alpha)
-		require.NoError(r, err)
+		w := must.Get(part.Get(r.Context(), alpha))(r)
 		require.EqualValues(r, 1, w.Spec.Size)
 		lists := 0
 		for _, q := range r.server.Requests() {
@@ -133,8 +127,7 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 			bubble(t, setting{live: "default", have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
 				factory := factory.New(factory.Options{})
 				inBackground(r.T, factory.Run)
-				_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
-				require.NoError(r, err)
+				must.Get(cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha))(r)
 
 				resume := r.stallEvents()
 				late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: overlay})
@@ -146,15 +139,13 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 				a := callReady(g, owner)
 				require.False(r, a.ready)
 				if overlay {
-					list, err := late.List(r.Context(), cachedclient.ListOptions{})
-					require.NoError(r, err)
+					list := must.Get(late.List(r.Context(), cachedclient.ListOptions{}))(r)
 					require.Equal(r, []string{"default/beta=2", "default/gamma=1"}, sizes(list.Items))
 				}
 				resume()
 				require.EqualValues(r, 1, a.calls.Load())
 				require.Zero(r, g.Stats().TimedOut)
-				list, err := late.List(r.Context(), cachedclient.ListOptions{})
-				require.NoError(r, err)
+				list := must.Get(late.List(r.Context(), cachedclient.ListOptions{}))(r)
 				require.Equal(r, []string{"default/beta=2"}, sizes(list.Items))
 			})
 		})
@@ -187,8 +178,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		require.NoError(t, err)
 		forbidden := server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		inBackground(t, server.Run)
-		c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-		require.NoError(t, err)
+		c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
 		t.Cleanup(c.CloseIdleConnections)
 		live := apiclient.NewTyped[*widget](c, widgets, "")
 		i := informer.New(live, informer.Options[*widget]{})
@@ -203,8 +193,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err))
 
 		forbidden.Remove()
-		list, err := reads.List(t.Context(), cachedclient.ListOptions{})
-		require.NoError(t, err)
+		list := must.Get(reads.List(t.Context(), cachedclient.ListOptions{}))(t)
 		require.Len(t, list.Items, 1)
 
 		never := informer.New(live, informer.Options[*widget]{})
@@ -217,8 +206,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 }
 
 func TestConstructorsPanicOnMisuse(t *testing.T) {
-	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://nowhere.memory"}))(t)
 	i := informer.New(apiclient.NewPartial[*widget](c, widgets, ""), informer.Options[*widget]{})
 	require.PanicsWithValue(t, "cachedclient: the informer is of widgets.leat.test, but the API client is of planets.leat.test", func() {
 		cachedclient.NewPartial(apiclient.NewPartial[*widget](c, planets, ""), i, cachedclient.Options{})

@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/testserver"
@@ -32,13 +33,11 @@ func scoped(t *testing.T, o cachedclient.Options) *scopedRig {
 	server := testserver.New(testserver.Options{BookmarkInterval: time.Hour})
 	server.Define(testserver.Definition{Resource: widgets})
 	inBackground(t, server.Run)
-	c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
 	t.Cleanup(c.CloseIdleConnections)
 	r := &scopedRig{server: server, client: c, set: scopes.New(widgets, scopes.Options[*widget]{})}
 	for _, namespace := range []string{"a", "b", "late", "big"} {
-		_, err := server.Create(widgets, in(namespace, "one"))
-		require.NoError(t, err)
+		must.Get(server.Create(widgets, in(namespace, "one")))(t)
 		scope := scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](c, widgets, namespace)}
 		if namespace == "big" {
 			scope.Name, scope.Selector = "big", api.Selector{Labels: "size=big"}
@@ -93,8 +92,7 @@ func TestScopesAreWaitedForByNamespace(t *testing.T) {
 		}
 		immediately, waited := waits(func() {
 			w.Spec.Size = 3
-			_, err := r.widgets.Update(gate.Begin(ctx, owner), w, metav1.UpdateOptions{})
-			require.NoError(t, err)
+			must.Get(r.widgets.Update(gate.Begin(ctx, owner), w, metav1.UpdateOptions{}))(t)
 		})
 		require.False(t, immediately)
 		require.Less(t, waited, time.Second, "no other scope has reached the version")
@@ -104,25 +102,21 @@ func TestScopesAreWaitedForByNamespace(t *testing.T) {
 		require.False(t, immediately)
 		require.Less(t, waited, time.Second)
 		immediately, _ = waits(func() {
-			_, err := r.widgets.Create(gate.Begin(ctx, owner), in("elsewhere", "one"), metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(r.widgets.Create(gate.Begin(ctx, owner), in("elsewhere", "one"), metav1.CreateOptions{}))(t)
 		})
 		require.True(t, immediately, "no scope will show it")
 		immediately, _ = waits(func() {
-			_, err := r.widgets.Create(gate.Begin(ctx, owner), in("big", "small"), metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(r.widgets.Create(gate.Begin(ctx, owner), in("big", "small"), metav1.CreateOptions{}))(t)
 		})
 		require.True(t, immediately, "the selector of the scope does not match it, and minVersion is not known")
-		_, err = r.widgets.Update(gate.Begin(ctx, owner), bumped(t, r, "b"), metav1.UpdateOptions{})
-		require.NoError(t, err)
+		must.Get(r.widgets.Update(gate.Begin(ctx, owner), bumped(t, r, "b"), metav1.UpdateOptions{}))(t)
 		<-r.set.Remove("b", scopes.Notify)
 		require.True(t, gate.Ready(owner, func() {}), "the scope was removed")
 	})
 }
 
 func bumped(t *testing.T, r *scopedRig, namespace string) *widget {
-	w, err := r.widgets.Get(t.Context(), api.Key{Namespace: namespace, Name: "one"})
-	require.NoError(t, err)
+	w := must.Get(r.widgets.Get(t.Context(), api.Key{Namespace: namespace, Name: "one"}))(t)
 	w.Spec.Size++
 	return w
 }
@@ -137,8 +131,7 @@ func TestOverlayOfScopes(t *testing.T) {
 		stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 		_, err := r.widgets.Update(t.Context(), w, metav1.UpdateOptions{})
 		require.NoError(t, err)
-		shown, err := r.widgets.Get(t.Context(), key)
-		require.NoError(t, err)
+		shown := must.Get(r.widgets.Get(t.Context(), key))(t)
 		require.EqualValues(t, 1, shown.Spec.Size)
 		cached, _ := r.set.Cache().Get(key)
 		require.Zero(t, cached.Spec.Size)
@@ -171,8 +164,7 @@ func TestScopesWakeAGateWithoutChanges(t *testing.T) {
 				stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 				defer stall.Remove()
 				gate := cachedclient.NewGate(cachedclient.GateOptions{})
-				_, err := r.widgets.Create(gate.Begin(t.Context(), owner), in(tc.scope, "two"), metav1.CreateOptions{})
-				require.NoError(t, err)
+				must.Get(r.widgets.Create(gate.Begin(t.Context(), owner), in(tc.scope, "two"), metav1.CreateOptions{}))(t)
 				again := make(chan struct{})
 				require.False(t, gate.Ready(owner, func() { close(again) }))
 				started := time.Now()
@@ -193,8 +185,7 @@ func TestADeleteIsSeenWhileAScopeIsQuiet(t *testing.T) {
 			Source: apiclient.NewTyped[*widget](r.client, widgets, "a"), Selector: api.Selector{Labels: "size=big"},
 		}))
 		synctest.Wait()
-		_, err := r.widgets.Update(t.Context(), bumped(t, r, "a"), metav1.UpdateOptions{})
-		require.NoError(t, err)
+		must.Get(r.widgets.Update(t.Context(), bumped(t, r, "a"), metav1.UpdateOptions{}))(t)
 		synctest.Wait()
 		gate := cachedclient.NewGate(cachedclient.GateOptions{})
 		key := api.Key{Namespace: "a", Name: "one"}
@@ -211,8 +202,7 @@ func TestADeleteIsSeenWhileAScopeIsQuiet(t *testing.T) {
 func TestAReadWaitsForNoBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := scoped(t, cachedclient.Options{})
-		_, err := r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"})
-		require.NoError(t, err)
+		must.Get(r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"}))(t)
 		entered, leave := make(chan struct{}), make(chan struct{})
 		informer.AddIndex(r.set.Informer, func(w *widget) []string {
 			if w.Name == "slow" {
@@ -221,11 +211,9 @@ func TestAReadWaitsForNoBatch(t *testing.T) {
 			}
 			return nil
 		})
-		_, err = r.server.Create(widgets, in("b", "slow"))
-		require.NoError(t, err)
+		must.Get(r.server.Create(widgets, in("b", "slow")))(t)
 		<-entered
-		_, err = r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"})
-		require.NoError(t, err)
+		must.Get(r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"}))(t)
 		close(leave)
 	})
 }

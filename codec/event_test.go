@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // bareMetadata is a bookmark's object: only a version and the annotation.
@@ -64,8 +65,7 @@ func TestEvents(t *testing.T) {
 					{Type: watch.Bookmark, ResourceVersion: "9"},
 					{Type: watch.Deleted, Object: newPod(3), ResourceVersion: "100003"},
 				} {
-					event, err := reader.Next()
-					require.NoError(t, err)
+					event := must.Get(reader.Next())(t)
 					requireSame(t, want.Object, event.Object)
 					event.Object, want.Object = nil, nil
 					require.Equal(t, want, event)
@@ -177,13 +177,11 @@ func TestUnknownEventMayBeSkipped(t *testing.T) {
 		stream := streamOf(media, "ADDED", newPod(1), "PRUNED", newPod(2), "ADDED", newPod(3))
 		reader, err := podCodec.NewEventReader(context.Background(), bytes.NewReader(stream), media, pods, podOptions{})
 		require.NoError(t, err)
-		_, err = reader.Next()
-		require.NoError(t, err)
+		must.Get(reader.Next())(t)
 		_, err = reader.Next()
 		require.ErrorIs(t, err, codec.ErrUnknownEvent)
 		require.EqualError(t, err, `codec: unknown event type "PRUNED"`)
-		event, err := reader.Next()
-		require.NoError(t, err)
+		event := must.Get(reader.Next())(t)
 		require.Equal(t, newPod(3).Name, event.Object.Name)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var widgets = api.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
@@ -49,13 +50,11 @@ func TestMarshalFillsInKind(t *testing.T) {
 		{&unstructured.Unstructured{Object: map[string]any{"kind": "Own", "apiVersion": "v9"}}, `{"apiVersion":"v9","kind":"Own"}`},
 	} {
 		before := mustJSON(test.obj)
-		b, err := codec.Marshal(test.obj, asJSON, widgets)
-		require.NoError(t, err)
+		b := must.Get(codec.Marshal(test.obj, asJSON, widgets))(t)
 		require.Equal(t, test.want, string(b))
 		require.Equal(t, before, mustJSON(test.obj), "the object is the caller's")
 	}
-	b, err := codec.Marshal(&metav1.DeleteOptions{}, asJSON, api.Resource{})
-	require.NoError(t, err)
+	b := must.Get(codec.Marshal(&metav1.DeleteOptions{}, asJSON, api.Resource{}))(t)
 	require.Equal(t, "{}", string(b), "without a kind nothing is added")
 }
 
@@ -84,8 +83,7 @@ func TestProtobufLikeReference(t *testing.T) {
 
 	pod := newPod(1)
 	pod.TypeMeta = metav1.TypeMeta{}
-	b, err := codec.Marshal(pod, asProtobuf, pods)
-	require.NoError(t, err)
+	b := must.Get(codec.Marshal(pod, asProtobuf, pods))(t)
 	require.Empty(t, pod.Kind, "the object is the caller's")
 	decoded, gvk, err := reference.Decode(b, nil, nil)
 	require.NoError(t, err)
@@ -93,17 +91,14 @@ func TestProtobufLikeReference(t *testing.T) {
 	requireSame(t, newPod(1).Spec, decoded.(*corev1.Pod).Spec)
 
 	for _, obj := range []runtime.Object{newPod(1)} {
-		encoded, err := runtime.Encode(reference, obj)
-		require.NoError(t, err)
-		back, err := podCodec.DecodeObject(context.Background(), strings.NewReader(string(encoded)), asProtobuf, pods)
-		require.NoError(t, err)
+		encoded := must.Get(runtime.Encode(reference, obj))(t)
+		back := must.Get(podCodec.DecodeObject(context.Background(), strings.NewReader(string(encoded)), asProtobuf, pods))(t)
 		requireSame(t, newPod(1), back)
 	}
 
 	own := newPod(1)
 	own.Kind, own.APIVersion = "Special", "v2"
-	b, err = codec.Marshal(own, asProtobuf, pods)
-	require.NoError(t, err)
+	b = must.Get(codec.Marshal(own, asProtobuf, pods))(t)
 	var unknown runtime.Unknown
 	require.NoError(t, unknown.Unmarshal(b[4:]))
 	require.Equal(t, runtime.TypeMeta{Kind: "Special", APIVersion: "v2"}, unknown.TypeMeta)
@@ -113,10 +108,8 @@ func TestProtobufLikeReference(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for i := range 5 {
 		for _, media := range []string{asJSON, asProtobuf} {
-			b, err := codec.Marshal(newPod(i), media, pods)
-			require.NoError(t, err)
-			pod, err := podCodec.DecodeObject(context.Background(), strings.NewReader(string(b)), media, pods)
-			require.NoError(t, err)
+			b := must.Get(codec.Marshal(newPod(i), media, pods))(t)
+			pod := must.Get(podCodec.DecodeObject(context.Background(), strings.NewReader(string(b)), media, pods))(t)
 			requireSame(t, newPod(i), pod)
 		}
 	}
@@ -144,10 +137,8 @@ func (s *scribbler) overwrite() {
 // Generated Unmarshal methods copy what they keep, so the buffer of a stream may be reused at once.
 func TestProtobufDoesNotAliasBuffer(t *testing.T) {
 	stream := &scribbler{Reader: bytes.NewReader(streamOf(asProtobuf, "ADDED", newPod(1), "ADDED", newPod(2)))}
-	r, err := podCodec.NewEventReader(context.Background(), stream, asProtobuf, pods, podOptions{})
-	require.NoError(t, err)
-	first, err := r.Next()
-	require.NoError(t, err)
+	r := must.Get(podCodec.NewEventReader(context.Background(), stream, asProtobuf, pods, podOptions{}))(t)
+	first := must.Get(r.Next())(t)
 	stream.overwrite()
 	_, _ = r.Next()
 	requireSame(t, newPod(1), first.Object)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestDecodeObject(t *testing.T) {
@@ -38,11 +39,9 @@ func TestDecodeObject(t *testing.T) {
 // Metadata is requested with its own kind, but returned with the kind of its resource.
 func TestMetadataIsOfItsResource(t *testing.T) {
 	body := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`
-	o, err := metadataCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods)
-	require.NoError(t, err)
+	o := must.Get(metadataCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods))(t)
 	require.Equal(t, metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, o.TypeMeta)
-	o, err = metadataCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, api.Resource{})
-	require.NoError(t, err)
+	o = must.Get(metadataCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, api.Resource{}))(t)
 	require.Equal(t, "PartialObjectMetadata", o.Kind)
 }
 
@@ -98,8 +97,7 @@ func TestErrorOfReaderIsPassedOn(t *testing.T) {
 		require.Equal(t, reset, err)
 		_, err = podCodec.DecodeList(context.Background(), body(), media, pods, podOptions{}, func(*corev1.Pod) error { return nil })
 		require.Equal(t, reset, err)
-		r, err := podCodec.NewEventReader(context.Background(), body(), media, pods, podOptions{})
-		require.NoError(t, err)
+		r := must.Get(podCodec.NewEventReader(context.Background(), body(), media, pods, podOptions{}))(t)
 		_, err = r.Next()
 		if media == asJSON {
 			require.Equal(t, reset, err)

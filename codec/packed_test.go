@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // managedPod is a pod with managedFields, and with a generation, so that fields follow them.
@@ -54,12 +55,10 @@ func requireSamePackedBy[T api.Object](t testing.TB, c *codec.Codec[T], k *codec
 	identities, last := k.Identities(), (*codec.Packed)(nil)
 	var lastStub T
 	for i, p := range packed {
-		object, err := k.Unpack(p)
-		require.NoError(t, err)
+		object := must.Get(k.Unpack(p))(t)
 		requireSame(t, whole[i], object)
 		requireIdentity(t, whole[i], p)
-		stub, err := identities(p)
-		require.NoError(t, err)
+		stub := must.Get(identities(p))(t)
 		requireIdentity(t, stub, p)
 		if last != nil {
 			requireIdentity(t, lastStub, last) // it is valid until the next call
@@ -151,10 +150,8 @@ func TestPackerPacksObjects(t *testing.T) {
 	k := codec.NewPacker[*corev1.Pod](codec.Options{})
 	pod := newPod(1)
 	pod.Labels = map[string]string{"changed": "yes"}
-	p, err := k.Pack(pod)
-	require.NoError(t, err)
-	back, err := k.Unpack(p)
-	require.NoError(t, err)
+	p := must.Get(k.Pack(pod))(t)
+	back := must.Get(k.Unpack(p))(t)
 	requireSame(t, pod, back)
 	other, err := codec.NewPacker[*unstructured.Unstructured](codec.Options{}).Pack(&unstructured.Unstructured{Object: map[string]any{"spec": int64(1)}})
 	require.NoError(t, err)
@@ -165,8 +162,7 @@ func TestPackerPacksObjects(t *testing.T) {
 // TestUnpackReturnsItsOwnObject changes an unpacked object, and unpacks on many goroutines.
 func TestUnpackReturnsItsOwnObject(t *testing.T) {
 	k := codec.NewPacker[*corev1.Pod](codec.Options{})
-	p, err := k.Pack(newPod(1))
-	require.NoError(t, err)
+	p := must.Get(k.Pack(newPod(1)))(t)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -181,8 +177,7 @@ func TestUnpackReturnsItsOwnObject(t *testing.T) {
 		})
 	}
 	all.Wait()
-	object, err := k.Unpack(p)
-	require.NoError(t, err)
+	object := must.Get(k.Unpack(p))(t)
 	requireSame(t, newPod(1), object)
 }
 
@@ -194,8 +189,7 @@ func TestCoding(t *testing.T) {
 	)
 	k := codec.NewPacker[*unstructured.Unstructured](codec.Options{})
 	pack := func(value string) *codec.Packed {
-		p, err := k.Pack(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "b": value}})
-		require.NoError(t, err)
+		p := must.Get(k.Pack(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "b": value}}))(t)
 		return p
 	}
 	p := pack("x")
@@ -213,8 +207,7 @@ func TestCoding(t *testing.T) {
 	require.Equal(t, "a", p.GetName())
 	_, err = k.Unpack(p)
 	require.Error(t, err, "two halves are no JSON")
-	stub, err := k.Identities()(p)
-	require.NoError(t, err)
+	stub := must.Get(k.Identities()(p))(t)
 	require.Equal(t, "a", stub.GetName())
 
 	growing := codec.NewCoding(
@@ -224,8 +217,7 @@ func TestCoding(t *testing.T) {
 	p = pack("x")
 	growing.Encode(p, []byte(data))
 	require.Equal(t, before, p.Len())
-	again, err := p.MarshalJSON()
-	require.NoError(t, err)
+	again := must.Get(p.MarshalJSON())(t)
 	require.Equal(t, same, again)
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // decoders returns a function that makes decoders of pods that share parts.
@@ -33,8 +34,7 @@ func decoders(t testing.TB) func() func(b []byte) (any, error) {
 type marshaler interface{ Marshal() ([]byte, error) }
 
 func wireOf(t testing.TB, v marshaler) []byte {
-	b, err := v.Marshal()
-	require.NoError(t, err)
+	b := must.Get(v.Marshal())(t)
 	return b
 }
 
@@ -117,10 +117,8 @@ func randomUpdates(t *testing.T, shared, plain func(b []byte) (any, error), enco
 			pod.Status.Conditions[0].Message = fmt.Sprint(random.IntN(1000))
 		}
 		b := encode(pod)
-		want, err := plain(b)
-		require.NoError(t, err)
-		got, err := shared(b)
-		require.NoError(t, err)
+		want := must.Get(plain(b))(t)
+		got := must.Get(shared(b))(t)
 		require.True(t, reflect.DeepEqual(want, got))
 		kept, states = append(kept, got), append(states, want)
 	}
@@ -141,8 +139,7 @@ func TestWhatIsShared(t *testing.T) {
 	unlessCrowded(t, func(c *assert.CollectT) {
 		shared := decoders(t)()
 		decode := func(pod *corev1.Pod) *corev1.Pod {
-			obj, err := shared(wireOf(t, pod))
-			require.NoError(c, err)
+			obj := must.Get(shared(wireOf(t, pod)))(c)
 			return obj.(*corev1.Pod)
 		}
 		const first, replica, other = 1, 2, 3
@@ -175,8 +172,7 @@ func TestQuantitiesAreNotShared(t *testing.T) {
 		pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}
 		var all []*corev1.Pod
 		for range 4 {
-			obj, err := shared(wireOf(t, pod))
-			require.NoError(c, err)
+			obj := must.Get(shared(wireOf(t, pod)))(c)
 			all = append(all, obj.(*corev1.Pod))
 		}
 		require.Same(c, &all[2].Spec.Containers[0], &all[3].Spec.Containers[0])
@@ -193,10 +189,8 @@ func TestOneObjectIsNotShared(t *testing.T) {
 	stream := streamOf(asProtobuf, "ADDED", newPod(1), "MODIFIED", newPod(1))
 	all, _ := events(t, c, stream, asProtobuf, pods, o)
 	require.Same(t, &all[0].Object.Spec.Containers[0], &all[1].Object.Spec.Containers[0])
-	body, err := codec.Marshal(newPod(1), asProtobuf, pods)
-	require.NoError(t, err)
-	own, err := c.DecodeObject(context.Background(), bytes.NewReader(body), asProtobuf, pods)
-	require.NoError(t, err)
+	body := must.Get(codec.Marshal(newPod(1), asProtobuf, pods))(t)
+	own := must.Get(c.DecodeObject(context.Background(), bytes.NewReader(body), asProtobuf, pods))(t)
 	require.NotSame(t, &all[0].Object.Spec.Containers[0], &own.Spec.Containers[0])
 	o.ShareParts = false
 	others, _ := events(t, c, stream, asProtobuf, pods, o)
@@ -233,8 +227,7 @@ func TestTypesWithCodeAreNotShared(t *testing.T) {
 	b = protowire.AppendBytes(protowire.AppendTag(slices.Clone(b), 4, protowire.BytesType), b)
 	var all []*object
 	for range 4 {
-		obj, err := shared(b)
-		require.NoError(t, err)
+		obj := must.Get(shared(b))(t)
 		all = append(all, obj.(*object))
 	}
 	require.Equal(t, all[2], all[3])

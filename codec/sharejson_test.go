@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var jsonTypes = []reflect.Type{
@@ -99,8 +100,7 @@ func TestWhatJSONShares(t *testing.T) {
 	unlessCrowded(t, func(t *assert.CollectT) {
 		shared := codec.SharedJSON(reflect.TypeFor[corev1.Pod](), true)()
 		decode := func(pod *corev1.Pod) *corev1.Pod {
-			obj, err := shared(mustJSON(pod))
-			require.NoError(t, err)
+			obj := must.Get(shared(mustJSON(pod)))(t)
 			return obj.(*corev1.Pod)
 		}
 		old, updated := decode(pod(1)), decode(state)
@@ -119,8 +119,7 @@ func TestWhatJSONShares(t *testing.T) {
 
 		generic := codec.SharedJSON(reflect.TypeFor[unstructured.Unstructured](), true)()
 		content := func(pod *corev1.Pod) map[string]any {
-			obj, err := generic(mustJSON(pod))
-			require.NoError(t, err)
+			obj := must.Get(generic(mustJSON(pod)))(t)
 			return obj.(*unstructured.Unstructured).Object
 		}
 		before, after := content(pod(1)), content(state)
@@ -172,8 +171,7 @@ func TestAbsentQuantitiesAreNotShared(t *testing.T) {
 			var all []*measured
 			var reading sync.WaitGroup
 			for range 6 {
-				obj, err := c.decode(c.b)
-				require.NoError(t, err)
+				obj := must.Get(c.decode(c.b))(t)
 				o := obj.(*measured)
 				all = append(all, o)
 				reading.Go(func() { _, _ = o.Spec.Size.String(), o.Spec.Parts[0].Size.String() })

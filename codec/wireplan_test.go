@@ -21,6 +21,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // sameAsUnmarshal decodes a message with the Unmarshal of typ and by the numbers of its fields, and compares them. The
@@ -50,8 +51,7 @@ func TestWirePlanLikeUnmarshal(t *testing.T) {
 		planned++
 		for seed := range uint64(6) {
 			newFiller(seed, float64(seed%4)/4).fill(v.Elem(), 0)
-			b, err := v.Interface().(interface{ Marshal() ([]byte, error) }).Marshal()
-			require.NoError(t, err)
+			b := must.Get(v.Interface().(interface{ Marshal() ([]byte, error) }).Marshal())(t)
 			want := reflect.New(typ).Interface()
 			require.NoError(t, want.(interface{ Unmarshal([]byte) error }).Unmarshal(b))
 			got, err := decode(b)
@@ -248,8 +248,7 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 	add(300, "unknown")
 	b = append(protowire.AppendVarint(protowire.AppendTag(protowire.AppendTag(b, 301, protowire.StartGroupType), 1, protowire.VarintType), 5), protowire.AppendTag(nil, 301, protowire.EndGroupType)...)
 
-	got, err := codec.DecodeMessage(reflect.TypeFor[numbers]())(b)
-	require.NoError(t, err)
+	got := must.Get(codec.DecodeMessage(reflect.TypeFor[numbers]())(b))(t)
 	no := false
 	require.Equal(t, &numbers{
 		Bool: true, Int: -1, Int32: -1, Zigzag: -7, Uint32: 7, Fixed: 1 << 63, Signed: -1, Float32: 1.5, Float64: -2.5,
@@ -271,8 +270,7 @@ func TestEmbeddedStructsFromProtobuf(t *testing.T) {
 		Note string `json:"-"`
 		Common
 	}
-	got, err := codec.DecodeMessage(reflect.TypeFor[embedding]())(message(nil)(1, message(nil)(1, "a")))
-	require.NoError(t, err)
+	got := must.Get(codec.DecodeMessage(reflect.TypeFor[embedding]())(message(nil)(1, message(nil)(1, "a"))))(t)
 	require.Equal(t, &embedding{Common: Common{metav1.ObjectMeta{Name: "a"}}}, got)
 }
 
@@ -306,8 +304,7 @@ func TestSimilarStringsAreNotConfused(t *testing.T) {
 	alike := []string{"ab", "ac", "bb", "abc", "adc", "adbc", "abbc", "beginning-1-end-of-it", "beginning-2-end-of-it", "beginning-22-end-of-it", strings.Repeat("x", 300), ""}
 	for range 3 {
 		for _, name := range alike {
-			pod, err := decode(message(nil)(1, message(message(nil)(1, name))(11, message(message(nil)(1, name))(2, name))))
-			require.NoError(t, err)
+			pod := must.Get(decode(message(nil)(1, message(message(nil)(1, name))(11, message(message(nil)(1, name))(2, name)))))(t)
 			require.Equal(t, metav1.ObjectMeta{Name: name, Labels: map[string]string{name: name}}, pod.(*corev1.Pod).ObjectMeta)
 		}
 	}
@@ -317,12 +314,10 @@ func TestSimilarStringsAreNotConfused(t *testing.T) {
 func TestSlicesHaveNoRoomLeft(t *testing.T) {
 	b := message(message(message(nil)(11, 1))(11, 2))(11, 3)
 	b = message(message(message(b)(13, "x"))(13, "y"))(13, "z")
-	got, err := codec.DecodeMessage(reflect.TypeFor[numbers]())(b)
-	require.NoError(t, err)
+	got := must.Get(codec.DecodeMessage(reflect.TypeFor[numbers]())(b))(t)
 	require.Equal(t, 3, cap(got.(*numbers).Many))
 	require.Equal(t, 3, cap(got.(*numbers).ManyB))
-	pod, err := podCodec.DecodeObject(context.Background(), strings.NewReader(string(sealed("v1", "Pod", newPod(1)))), asProtobuf, pods)
-	require.NoError(t, err)
+	pod := must.Get(podCodec.DecodeObject(context.Background(), strings.NewReader(string(sealed("v1", "Pod", newPod(1)))), asProtobuf, pods))(t)
 	require.Len(t, pod.Spec.Containers, cap(pod.Spec.Containers))
 	require.Len(t, pod.Status.Conditions, cap(pod.Status.Conditions))
 }
@@ -481,8 +476,7 @@ func (o *ownUnmarshal) Unmarshal(b []byte) error {
 func TestOwnUnmarshalIsUsed(t *testing.T) {
 	c := codec.New[*ownUnmarshal](codec.Options{})
 	raw := protobufPod()
-	o, err := c.DecodeObject(context.Background(), strings.NewReader(string(sealedBytes("v1", "Pod", raw))), asProtobuf, pods)
-	require.NoError(t, err)
+	o := must.Get(c.DecodeObject(context.Background(), strings.NewReader(string(sealedBytes("v1", "Pod", raw))), asProtobuf, pods))(t)
 	require.Equal(t, len(raw), o.seen)
 	require.Empty(t, o.Name)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/program"
@@ -66,9 +67,7 @@ func newDebugged(t *testing.T) *debugged {
 	d.create(configMaps, "settings", nil)
 	d.server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "pods"}})
 	d.start(d.server.Run)
-	var err error
-	d.client, err = apiclient.New(apiclient.Config{Host: d.server.URL(), Transport: d.server.Client().Transport})
-	require.NoError(t, err)
+	d.client = must.Get(apiclient.New(apiclient.Config{Host: d.server.URL(), Transport: d.server.Client().Transport}))(t)
 
 	other, has := d.member("web-1"), make(heldRanges, 1)
 	t.Cleanup(other.Follow(has))
@@ -117,8 +116,7 @@ func (d *debugged) create(r api.Resource, name string, owner *unstructured.Unstr
 	if owner != nil {
 		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, replicaSets.GroupVersionKind())})
 	}
-	u, err := d.server.Create(r, u)
-	require.NoError(d.t, err)
+	u = must.Get(d.server.Create(r, u))(d.t)
 	return u
 }
 
@@ -138,10 +136,8 @@ func (d *debugged) member(identity string) *shard.Member {
 
 // run starts the program. Its first reconcile fails, and a handler of the Pods is stuck until the test ends.
 func (d *debugged) run() {
-	page, err := livepage.New(livepage.Options{Program: "neighbours"})
-	require.NoError(d.t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(d.t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "neighbours"}))(d.t)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(d.t)
 	d.address = listener.Addr().String()
 	admin := manager.AdminOptions{Listener: listener, Debug: true, Page: page}
 	p, err := program.New(program.Options{
@@ -161,8 +157,7 @@ func (d *debugged) run() {
 		return controller.Result{}, nil
 	}), controller.For(sets), controller.Owns(sets, pods))
 	release := make(chan struct{})
-	_, err = pods.Subscribe(func(api.Change[*owned]) { <-release }, informer.HandlerOptions{Name: "accounts"})
-	require.NoError(d.t, err)
+	must.Get(pods.Subscribe(func(api.Change[*owned]) { <-release }, informer.HandlerOptions{Name: "accounts"}))(d.t)
 
 	member := d.member("web-0")
 	maps := scopes.New(configMaps, scopes.Options[*owned]{})
@@ -195,13 +190,10 @@ func withoutCurl(t *testing.T, line string) string {
 			address = word
 		}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	request := must.Get(http.NewRequestWithContext(t.Context(), method, address, nil))(t)
+	answer := must.Get(http.DefaultClient.Do(request))(t)
 	defer answer.Body.Close()
-	out, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	out := must.Get(io.ReadAll(answer.Body))(t)
 	return string(out)
 }
 
@@ -221,8 +213,7 @@ func TestDebuggingPageAsksAProgram(t *testing.T) {
 
 func testDebuggingPage(t *testing.T, run func(t *testing.T, line string) string) {
 	var lines []string
-	text, err := os.ReadFile("debugging.md")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("debugging.md"))(t)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "curl ") {
 			lines = append(lines, strings.TrimSpace(line))
@@ -294,8 +285,7 @@ func testDebuggingPage(t *testing.T, run func(t *testing.T, line string) string)
 
 	// What kubectl asks for, and the annotation that a recording has.
 	all := apiclient.NewTyped[*unstructured.Unstructured](d.client, leases, "shop")
-	leader, err := all.Get(t.Context(), api.Key{Namespace: "shop", Name: "neighbours"}, metav1.GetOptions{})
-	require.NoError(t, err)
+	leader := must.Get(all.Get(t.Context(), api.Key{Namespace: "shop", Name: "neighbours"}, metav1.GetOptions{}))(t)
 	holder, _, err := unstructured.NestedString(leader.Object, "spec", "holderIdentity")
 	require.NoError(t, err)
 	require.NotEmpty(t, holder)
@@ -314,10 +304,8 @@ func testDebuggingPage(t *testing.T, run func(t *testing.T, line string) string)
 
 // TestDebuggingPageShowsAnExample holds the code about stepped sources to the example that package recording runs.
 func TestDebuggingPageShowsAnExample(t *testing.T) {
-	page, err := os.ReadFile("debugging.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("../observe/recording/example_test.go")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("debugging.md"))(t)
+	source := must.Get(os.ReadFile("../observe/recording/example_test.go"))(t)
 	_, code, found := strings.Cut(string(page), "```go\nsource := ")
 	require.True(t, found)
 	code, _, _ = strings.Cut(code, "```")

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/webhook"
@@ -31,14 +32,10 @@ func (onEachReplica) NeedLeaderElection() bool { return false }
 
 // TestRunnablesAreInTheGroupsOfTheTable adds one runnable of each kind that the table of migrate.md names.
 func TestRunnablesAreInTheGroupsOfTheTable(t *testing.T) {
-	client, err := apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1"})
-	require.NoError(t, err)
-	server, err := manager.NewServer("server", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()})
-	require.NoError(t, err)
-	hooks, err := webhook.New(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"})
-	require.NoError(t, err)
-	events, err := events.New(client, events.Options{Controller: "recorder"})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1"}))(t)
+	server := must.Get(manager.NewServer("server", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()}))(t)
+	hooks := must.Get(webhook.New(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"}))(t)
+	events := must.Get(events.New(client, events.Options{Controller: "recorder"}))(t)
 	nothing := manager.Func(func(context.Context) error { return nil })
 	pods := informer.New(apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{})
 	reconciler := controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) { return controller.Result{}, nil })
@@ -52,8 +49,7 @@ func TestRunnablesAreInTheGroupsOfTheTable(t *testing.T) {
 	groups := map[string]manager.Group{
 		"`Servers`": manager.Servers, "`Caches`": manager.Caches, "`Others`": manager.Others, "`WarmUp`": manager.WarmUp, "`Elected`": manager.Elected,
 	}
-	m, err := manager.New(manager.Options{})
-	require.NoError(t, err)
+	m := must.Get(manager.New(manager.Options{}))(t)
 	found := 0
 	for _, row := range rows(t, "migrate.md") {
 		group, ours := groups[row[0]]
@@ -66,8 +62,7 @@ func TestRunnablesAreInTheGroupsOfTheTable(t *testing.T) {
 		}
 		for _, kind := range all {
 			require.NotNil(t, kinds[kind], kind)
-			r, err := m.AddWith(kinds[kind], manager.Placement{})
-			require.NoError(t, err)
+			r := must.Get(m.AddWith(kinds[kind], manager.Placement{}))(t)
 			require.Equal(t, group, r.Group(), kind)
 			found++
 		}
@@ -96,11 +91,9 @@ func TestDefaultsOnPagesAreThoseOfTheComments(t *testing.T) {
 // fieldComment returns the comment of a field of a struct, in one line.
 func fieldComment(t *testing.T, folder, structure, field string) (comment string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 	for _, path := range paths {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		require.NoError(t, err)
+		file := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == structure {
 				if s, ok := spec.Type.(*ast.StructType); ok {
@@ -123,12 +116,10 @@ var example = regexp.MustCompile(`go run \./(examples/\w+)([^\n]*(?:\\\n[^\n]*)*
 
 // TestFlagsOfTheExamples looks for each flag that a page shows with an example in the code of the example.
 func TestFlagsOfTheExamples(t *testing.T) {
-	paths, err := filepath.Glob("../examples/*/README.md")
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob("../examples/*/README.md"))(t)
 	all := pages(t)
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(path))(t)
 		all[path] = string(text)
 	}
 	found := 0

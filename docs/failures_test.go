@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // sources returns the code of the library below some folders, without tests.
@@ -35,8 +37,7 @@ var (
 
 // TestFailuresShowWhatThePageSays looks for each message of the log and each metric of failures.md in the code.
 func TestFailuresShowWhatThePageSays(t *testing.T) {
-	page, err := os.ReadFile("failures.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("failures.md"))(t)
 	library, metrics := sources(t, "."), sources(t, "metrics")
 	found := 0
 	for line := range strings.Lines(string(page)) {
@@ -58,10 +59,8 @@ func TestFailuresShowWhatThePageSays(t *testing.T) {
 
 // TestIndexListsEveryPage checks that README.md of this folder has one line for each page.
 func TestIndexListsEveryPage(t *testing.T) {
-	index, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	paths, err := filepath.Glob("*.md")
-	require.NoError(t, err)
+	index := must.Get(os.ReadFile("README.md"))(t)
+	paths := must.Get(filepath.Glob("*.md"))(t)
 	for _, path := range paths {
 		if path != "README.md" {
 			require.Equal(t, 1, strings.Count(string(index), "\n| ["+path+"]("+path+") |"), path)
@@ -71,13 +70,10 @@ func TestIndexListsEveryPage(t *testing.T) {
 
 // TestIndexListsEveryDecision checks that decisions/README.md has one line with the title of each decision.
 func TestIndexListsEveryDecision(t *testing.T) {
-	index, err := os.ReadFile("decisions/README.md")
-	require.NoError(t, err)
-	paths, err := filepath.Glob("decisions/0*.md")
-	require.NoError(t, err)
+	index := must.Get(os.ReadFile("decisions/README.md"))(t)
+	paths := must.Get(filepath.Glob("decisions/0*.md"))(t)
 	for _, path := range paths {
-		page, err := os.ReadFile(path)
-		require.NoError(t, err)
+		page := must.Get(os.ReadFile(path))(t)
 		heading, _, _ := strings.Cut(strings.TrimPrefix(string(page), "# "), "\n")
 		number, title, _ := strings.Cut(heading, ". ")
 		line := "\n| " + number + " | [" + title + "](" + filepath.Base(path) + ") | "

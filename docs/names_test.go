@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // pages returns the text of every Markdown page.
@@ -21,12 +23,10 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
 	for _, pattern := range []string{"*.md", "benchmarks/*.md", "decisions/*.md", "../*.md", "../internal/archtest/*.md"} {
-		paths, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		paths := must.Get(filepath.Glob(pattern))(t)
 		require.NotEmpty(t, paths)
 		for _, path := range paths {
-			page, err := os.ReadFile(path)
-			require.NoError(t, err)
+			page := must.Get(os.ReadFile(path))(t)
 			contents[path] = string(page)
 		}
 	}
@@ -37,14 +37,12 @@ func pages(t *testing.T) map[string]string {
 func declared(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
+		file := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:

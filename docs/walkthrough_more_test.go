@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
@@ -97,8 +98,7 @@ func (s *stretch) move(node string) func() {
 // walkFurther plays the scenes of walkthrough-more.md.
 func walkFurther(t *testing.T, out *trace.Printer) {
 	s := &stretch{t: t, out: out, server: testserver.New(testserver.Options{ImmediateDeletion: true, BookmarkInterval: -1})}
-	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport}))(t)
 	s.pods = trace.NewInformer(out, apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
 		Handling: informer.Handling{ResyncPeriod: time.Minute}, Tuning: reflector.Tuning{
 			MinWatchTimeout: time.Hour,
@@ -123,8 +123,7 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	s.scene("Two changes come while the informer and the worker are busy.",
 		s.batch.shut, s.work.shut, s.move("node-3"), s.move("node-4"), s.move("node-5"), s.batch.open, s.work.open)
 	s.scene("A second handler joins late.", func() {
-		late, err := s.pods.Subscribe(func(api.Change[*walkedPod]) {}, informer.HandlerOptions{})
-		require.NoError(t, err)
+		late := must.Get(s.pods.Subscribe(func(api.Change[*walkedPod]) {}, informer.HandlerOptions{}))(t)
 		<-late.Synced()
 		late.Remove()
 	})
@@ -145,8 +144,7 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 
 // TestWalkthroughMoreShowsTheTrace compares the page with what the pipeline does.
 func TestWalkthroughMoreShowsTheTrace(t *testing.T) {
-	page, err := os.ReadFile("walkthrough-more.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("walkthrough-more.md"))(t)
 	var shown strings.Builder
 	for block := range strings.SplitSeq(string(page), "```") {
 		if lines, ok := strings.CutPrefix(block, "text\n"); ok {

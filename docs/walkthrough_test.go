@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/testserver"
 )
@@ -137,8 +138,7 @@ func Example_walkthrough() {
 func TestWalkthroughShowsTheTrace(t *testing.T) {
 	var trail strings.Builder
 	require.NoError(t, walk(trace.To(&trail, nil)))
-	page, err := os.ReadFile("walkthrough.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("walkthrough.md"))(t)
 	var shown strings.Builder
 	for block := range strings.SplitSeq(string(page), "```") {
 		if lines, ok := strings.CutPrefix(block, "text\n"); ok {
@@ -150,10 +150,8 @@ func TestWalkthroughShowsTheTrace(t *testing.T) {
 
 // TestReadmeShowsAProgram holds the program of README.md to the one in examples/neighbours.
 func TestReadmeShowsAProgram(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("../examples/neighbours/main.go")
-	require.NoError(t, err)
+	readme := must.Get(os.ReadFile("../README.md"))(t)
+	source := must.Get(os.ReadFile("../examples/neighbours/main.go"))(t)
 	_, example, found := strings.Cut(string(readme), "```go\n")
 	require.True(t, found)
 	example, _, _ = strings.Cut(example, "```")
@@ -162,10 +160,8 @@ func TestReadmeShowsAProgram(t *testing.T) {
 
 // TestTestingPageShowsWhatIsRun holds the code on the page about testing to the code that is run here.
 func TestTestingPageShowsWhatIsRun(t *testing.T) {
-	page, err := os.ReadFile("testing.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("testing_test.go")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("testing.md"))(t)
+	source := must.Get(os.ReadFile("testing_test.go"))(t)
 	shown := 0
 	for block := range strings.SplitSeq(string(page), "```") {
 		if code, ok := strings.CutPrefix(block, "go\n"); ok {
@@ -189,8 +185,7 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	}))
 	named := regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z_]\w+`)
 	for _, page := range []string{"../README.md", "../CONTRIBUTING.md", "architecture.md", "concurrency.md", "client-go.md", "walkthrough.md", "testing.md"} {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(page))(t)
 		for _, name := range named.FindAllString(string(text), -1) {
 			require.Contains(t, tests.String(), "func "+name+"(", "named in %s", page)
 		}

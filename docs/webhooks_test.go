@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/webhook"
@@ -144,8 +145,7 @@ func TestBreadIsRefused(t *testing.T) {
 
 // TestWebhooksOnThePage posts reviews to the server of the page.
 func TestWebhooksOnThePage(t *testing.T) {
-	server, err := newWebhooks(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"})
-	require.NoError(t, err)
+	server := must.Get(newWebhooks(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"}))(t)
 	post := func(path, apiVersion, kind, request string) (response struct {
 		Allowed          bool
 		Patch            []byte
@@ -162,19 +162,14 @@ func TestWebhooksOnThePage(t *testing.T) {
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer), "%s", w.Body)
 		return response
 	}
-	m, err := manager.New(manager.Options{})
-	require.NoError(t, err)
-	numbers, err := metrics.New(prometheus.NewRegistry())
-	require.NoError(t, err)
+	m := must.Get(manager.New(manager.Options{}))(t)
+	numbers := must.Get(metrics.New(prometheus.NewRegistry()))(t)
 	require.NoError(t, addWebhooks(m, numbers, zap.NewNop()))
 	require.ErrorContains(t, m.Run(t.Context()), "/certs/tls.crt", "the page's folder does not exist here")
 
-	client, err := apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1"})
-	require.NoError(t, err)
-	certificates, err := ownCertificates(client, zap.NewNop())
-	require.NoError(t, err)
-	_, err = newWebhooks(webhook.Options{Certificates: certificates})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1"}))(t)
+	certificates := must.Get(ownCertificates(client, zap.NewNop()))(t)
+	must.Get(newWebhooks(webhook.Options{Certificates: certificates}))(t)
 
 	const created = `"kind":{"group":"bakery.example","version":"v1","kind":"Bread"},"operation":"CREATE","object":`
 	mutated := post("/mutate-bread", "admission.k8s.io/v1", "AdmissionReview", created+`{"metadata":{"name":"rye"},"spec":{"seeds":true}}`)

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // cached is a cached client of config maps, in a namespace of its own.
@@ -88,8 +89,7 @@ func TestGateBeforeARealServer(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- engine.Run(ctx) }()
-			_, err := c.Create(t.Context(), c.named("count", nil), metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(c.Create(t.Context(), c.named("count", nil), metav1.CreateOptions{}))(t)
 			select {
 			case <-c.done:
 			case <-time.After(patience):
@@ -112,8 +112,7 @@ func TestGateBeforeARealServer(t *testing.T) {
 func TestOverlayBeforeARealServer(t *testing.T) {
 	c := newCached(t, cachedclient.Options{Overlay: true}, "")
 	names := func() (all []string) {
-		list, err := c.List(t.Context(), cachedclient.ListOptions{})
-		require.NoError(t, err)
+		list := must.Get(c.List(t.Context(), cachedclient.ListOptions{}))(t)
 		for _, m := range list.Items {
 			all = append(all, m.Name)
 		}
@@ -124,12 +123,9 @@ func TestOverlayBeforeARealServer(t *testing.T) {
 		_, err := c.Create(t.Context(), c.named(name, nil), metav1.CreateOptions{})
 		require.NoError(t, err)
 		require.Contains(t, names(), name)
-		changed, err := apiclient.MergePatch(map[string]any{"data": map[string]any{"i": strconv.Itoa(i)}})
-		require.NoError(t, err)
-		_, err = c.Patch(t.Context(), c.key(name), changed, apiclient.PatchOptions{})
-		require.NoError(t, err)
-		m, err := c.Get(t.Context(), c.key(name))
-		require.NoError(t, err)
+		changed := must.Get(apiclient.MergePatch(map[string]any{"data": map[string]any{"i": strconv.Itoa(i)}}))(t)
+		must.Get(c.Patch(t.Context(), c.key(name), changed, apiclient.PatchOptions{}))(t)
+		m := must.Get(c.Get(t.Context(), c.key(name)))(t)
 		require.Equal(t, strconv.Itoa(i), m.Data["i"])
 		if i%2 == 0 {
 			require.NoError(t, c.Delete(t.Context(), c.key(name), metav1.DeleteOptions{}))
@@ -146,20 +142,17 @@ func TestOverlayBeforeARealServer(t *testing.T) {
 // wait, and deletes a collection, for which it does.
 func TestGateWaitsForMatchingWrites(t *testing.T) {
 	c := newCached(t, cachedclient.Options{}, "app=web")
-	_, err := c.List(t.Context(), cachedclient.ListOptions{})
-	require.NoError(t, err)
+	must.Get(c.List(t.Context(), cachedclient.ListOptions{}))(t)
 	gate := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Minute})
 	owner := c.key("owner")
 	ctx := gate.Begin(t.Context(), owner)
 	ready := make(chan struct{})
 	ask := func() bool { return gate.Ready(owner, func() { close(ready) }) }
 
-	_, err = c.Create(ctx, c.named("other", labelSet{"app": "other"}), metav1.CreateOptions{})
-	require.NoError(t, err)
+	must.Get(c.Create(ctx, c.named("other", labelSet{"app": "other"}), metav1.CreateOptions{}))(t)
 	require.True(t, ask())
 	for i := range 20 {
-		_, err := c.Create(ctx, c.named(fmt.Sprint("m-", i), labelSet{"app": "web"}), metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(c.Create(ctx, c.named(fmt.Sprint("m-", i), labelSet{"app": "web"}), metav1.CreateOptions{}))(t)
 	}
 	if !ask() {
 		<-ready
@@ -173,6 +166,5 @@ func TestGateWaitsForMatchingWrites(t *testing.T) {
 	}
 	require.Zero(t, c.follower.Cache().Len())
 	require.Zero(t, gate.Stats().TimedOut)
-	_, err = c.Live().Get(t.Context(), c.key("other"), metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(c.Live().Get(t.Context(), c.key("other"), metav1.GetOptions{}))(t)
 }

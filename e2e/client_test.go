@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/e2e/proxy"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // adminConfig returns the configuration of a direct connection to the server.
@@ -20,8 +21,7 @@ func adminConfig() apiclient.Config {
 
 func newClient(t *testing.T, config apiclient.Config) *apiclient.Client {
 	t.Helper()
-	c, err := apiclient.New(config)
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(config))(t)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -30,8 +30,7 @@ func newClient(t *testing.T, config apiclient.Config) *apiclient.Client {
 // through it.
 func startProxy(t *testing.T) (*proxy.Proxy, apiclient.Config) {
 	t.Helper()
-	p, err := proxy.Listen(server.Address())
-	require.NoError(t, err)
+	p := must.Get(proxy.Listen(server.Address()))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -49,8 +50,7 @@ func newCollection(t *testing.T, resource api.Resource, body string) *collection
 	t.Helper()
 	c := &collection{resource: resource, namespace: fmt.Sprintf("leat-%d", namespaces.Add(1))}
 	require.NoError(t, json.Unmarshal([]byte(body), &c.body))
-	_, err := server.Must(t.Context(), http.MethodPost, "/api/v1/namespaces", namespaceBody(c.namespace))
-	require.NoError(t, err)
+	must.Get(server.Must(t.Context(), http.MethodPost, "/api/v1/namespaces", namespaceBody(c.namespace)))(t)
 	return c
 }
 
@@ -121,8 +121,7 @@ func (c *collection) mark(t *testing.T) (version string) {
 // list returns the objects that match the selectors, from one consistent list without pages.
 func (c *collection) list(t *testing.T, labels, fields string) []json.RawMessage {
 	t.Helper()
-	items, err := c.items(t.Context(), url.Values{"labelSelector": {labels}, "fieldSelector": {fields}})
-	require.NoError(t, err)
+	items := must.Get(c.items(t.Context(), url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}))(t)
 	return items
 }
 

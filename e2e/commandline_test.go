@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // commandLine is a built leat and a kubeconfig for the server.
@@ -29,8 +30,7 @@ type commandLine struct {
 
 func newCommandLine(t *testing.T, namespace string) commandLine {
 	t.Helper()
-	binary, err := filepath.Abs(filepath.Join("bin", "leat")) // a fixed path, so that the next build finds the result
-	require.NoError(t, err)
+	binary := must.Get(filepath.Abs(filepath.Join("bin", "leat")))(t) // a fixed path, so that the next build finds the result
 	l := commandLine{binary: binary, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", l.binary, "./cmd/leat")
 	build.Dir = ".."
@@ -125,12 +125,10 @@ func TestWaitFor(t *testing.T) {
 	wait := l.command(t.Context(), "wait", "po/web", "--for=condition=Ready", "--timeout=1m")
 	var stdout, stderr bytes.Buffer
 	wait.Stdout, wait.Stderr = &stdout, &stderr
-	_, err := c.create(t.Context(), "web", labelSet{"app": "web"})
-	require.NoError(t, err)
+	must.Get(c.create(t.Context(), "web", labelSet{"app": "web"}))(t)
 	require.NoError(t, wait.Start())
 	status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-	_, err = server.Must(t.Context(), http.MethodPatch, c.path("web", "status"), status)
-	require.NoError(t, err)
+	must.Get(server.Must(t.Context(), http.MethodPatch, c.path("web", "status"), status))(t)
 	require.NoError(t, wait.Wait(), "%s", &stderr)
 	require.Contains(t, stdout.String(), "web")
 	l.lines(t, "wait", "pods", "-l", "app=web", "--for=jsonpath={.status.phase}=Running", "--timeout=10s")
@@ -165,14 +163,12 @@ func expectedKeys(t *testing.T, c *collection, labels, fields string) []string {
 // it.
 func TestWatchLines(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
-	before, err := c.create(t.Context(), "before", nil)
-	require.NoError(t, err)
+	before := must.Get(c.create(t.Context(), "before", nil))(t)
 	l := newCommandLine(t, c.namespace)
 	cmd := l.command(t.Context(), "watch", "configmaps")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	out := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	next := func() []string {
@@ -182,11 +178,9 @@ func TestWatchLines(t *testing.T) {
 
 	require.Equal(t, []string{"ADDED", c.namespace + "/before", before}, next())
 	require.Equal(t, []string{"SYNCED", "configmaps", "(1)"}, next()[:3])
-	made, err := c.create(t.Context(), "later", nil)
-	require.NoError(t, err)
+	made := must.Get(c.create(t.Context(), "later", nil))(t)
 	require.Equal(t, []string{"ADDED", c.namespace + "/later", made}, next())
-	changed, err := c.annotate(t.Context(), "later", "x")
-	require.NoError(t, err)
+	changed := must.Get(c.annotate(t.Context(), "later", "x"))(t)
 	require.Equal(t, []string{"MODIFIED", c.namespace + "/later", changed}, next())
 	require.NoError(t, c.delete(t.Context(), "later"))
 	require.Equal(t, []string{"DELETED", c.namespace + "/later"}, next()[:2])
@@ -201,8 +195,7 @@ func TestWatchLines(t *testing.T) {
 // than 0.
 func TestWatchComplains(t *testing.T) {
 	l := newCommandLine(t, "default")
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	closed := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	require.NoError(t, closed.Close())
 	stranger := filepath.Join(t.TempDir(), "ca.crt")
 	other := adminConfig()
@@ -249,8 +242,7 @@ func TestServeAndWatch(t *testing.T) {
 	l := newCommandLine(t, "default")
 	url, served := serveInBackground(t)
 	const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine"}}`
-	answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body))
-	require.NoError(t, err)
+	answer := must.Get(http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body)))(t)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusCreated, answer.StatusCode)
 	for _, more := range [][]string{nil, {"--paged"}, {"--websocket"}} {

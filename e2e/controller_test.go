@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -144,8 +145,7 @@ func TestReconcileConverges(t *testing.T) {
 
 	const widgets = 24
 	for i := range widgets {
-		_, err := owners.create(t.Context(), objectName(i), nil)
-		require.NoError(t, err)
+		must.Get(owners.create(t.Context(), objectName(i), nil))(t)
 	}
 	r.converge(t, owners, children)
 
@@ -157,15 +157,12 @@ func TestReconcileConverges(t *testing.T) {
 			require.NoError(t, owners.delete(t.Context(), name))
 		case 1:
 			require.NoError(t, owners.delete(t.Context(), name))
-			_, err := owners.create(t.Context(), name, nil)
-			require.NoError(t, err)
+			must.Get(owners.create(t.Context(), name, nil))(t)
 		case 2, 3:
 			size := i % 6 // with 2, only the version changes
-			_, err := owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": size, "color": "blue"}})
-			require.NoError(t, err)
+			must.Get(owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": size, "color": "blue"}}))(t)
 		case 4:
-			_, err := owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": 0}})
-			require.NoError(t, err)
+			must.Get(owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": 0}}))(t)
 		case 5:
 			require.NoError(t, children.delete(t.Context(), childName(key, 1)))
 		}

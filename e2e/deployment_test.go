@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const (
@@ -85,8 +86,7 @@ func TestStuckDeployment(t *testing.T) {
 	f.start(t)
 	f.observer.limit(fleetReplicas+3, 0)
 	require.NoError(t, f.create(t.Context(), "stuck", "app:broken"))
-	_, err := f.patch(t.Context(), "stuck", spec{"progressDeadlineSeconds": 1}.patch())
-	require.NoError(t, err)
+	must.Get(f.patch(t.Context(), "stuck", spec{"progressDeadlineSeconds": 1}.patch()))(t)
 	status := f.kubectl(t, "rollout", "status", "deployment/stuck", "--timeout=1m")
 	out, err := status.CombinedOutput()
 	var exit *exec.ExitError
@@ -123,8 +123,7 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{collection: newCollection(t, deployments, `{}`), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	var err error
-	f.binary, err = filepath.Abs(filepath.Join("bin", "deployment"))
-	require.NoError(t, err)
+	f.binary = must.Get(filepath.Abs(filepath.Join("bin", "deployment")))(t)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", f.binary, "./examples/deployment")
 	build.Dir = ".."
 	out, err := build.CombinedOutput()
@@ -304,8 +303,7 @@ func (f *fleet) halfway(t *testing.T, image string) {
 // replicasOf returns the sum of the sizes of ReplicaSets with an image.
 func (f *fleet) replicasOf(t *testing.T, image string) (n int) {
 	t.Helper()
-	answer, err := server.Must(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", nil)
-	require.NoError(t, err)
+	answer := must.Get(server.Must(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", nil))(t)
 	var list appsv1.ReplicaSetList
 	require.NoError(t, json.Unmarshal(answer, &list))
 	for _, s := range list.Items {

@@ -15,13 +15,13 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestDiscovery compares the mapper with the server's plain discovery documents, read with net/http.
 func TestDiscovery(t *testing.T) {
 	m := discovery.New(newClient(t, adminConfig()), discovery.Options{})
-	all, err := m.All(t.Context())
-	require.NoError(t, err)
+	all := must.Get(m.All(t.Context()))(t)
 	require.Empty(t, m.Failed())
 	var got []string
 	for _, r := range all {
@@ -39,14 +39,12 @@ func TestDiscovery(t *testing.T) {
 		require.NoError(t, err, typed)
 		require.Equal(t, want, found.Resource, typed)
 	}
-	everything, err := m.Category(t.Context(), "all")
-	require.NoError(t, err)
+	everything := must.Get(m.Category(t.Context(), "all"))(t)
 	require.Contains(t, plurals(everything), "pods")
 	require.Contains(t, plurals(everything), "deployments")
 	require.NotContains(t, plurals(everything), "secrets")
 
-	scaled, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "apps", Kind: "Deployment"})
-	require.NoError(t, err)
+	scaled := must.Get(m.ForKind(t.Context(), schema.GroupVersionKind{Group: "apps", Kind: "Deployment"}))(t)
 	require.Contains(t, scaled.Subresources, subresource(scaled, "scale"))
 	require.True(t, scaled.Can("list", "watch", "patch"))
 }
@@ -71,8 +69,7 @@ func subresource(r discovery.APIResource, name string) discovery.Subresource {
 func documented(t *testing.T) []string {
 	t.Helper()
 	read := func(path string, into any) {
-		answer, err := server.Must(t.Context(), http.MethodGet, path, nil)
-		require.NoError(t, err)
+		answer := must.Get(server.Must(t.Context(), http.MethodGet, path, nil))(t)
 		require.NoError(t, json.Unmarshal(answer, into))
 	}
 	versions := map[string]string{"v1": "/api/v1"}

@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient/exec"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // plugin is an exec credential plugin: a script that prints a file and counts its runs.
@@ -42,16 +43,14 @@ func newPlugin(t *testing.T) *plugin {
 // answer makes the plugin print a status.
 func (p *plugin) answer(t *testing.T, status map[string]any) {
 	t.Helper()
-	credential, err := json.Marshal(map[string]any{"apiVersion": exec.V1, "kind": "ExecCredential", "status": status})
-	require.NoError(t, err)
+	credential := must.Get(json.Marshal(map[string]any{"apiVersion": exec.V1, "kind": "ExecCredential", "status": status}))(t)
 	replaceFile(t, filepath.Join(p.dir, "answer"), credential)
 }
 
 // runs returns the input of each run of the plugin.
 func (p *plugin) runs(t *testing.T) []string {
 	t.Helper()
-	lines, err := os.ReadFile(filepath.Join(p.dir, "runs"))
-	require.NoError(t, err)
+	lines := must.Get(os.ReadFile(filepath.Join(p.dir, "runs")))(t)
 	return strings.Split(strings.TrimSpace(string(lines)), "\n")
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/e2e/proxy"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -85,12 +86,10 @@ func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], fla
 		case 0:
 			require.NoError(t, c.delete(t.Context(), name))
 		case 1:
-			_, err := c.annotate(t.Context(), name, "changed")
-			require.NoError(t, err)
+			must.Get(c.annotate(t.Context(), name, "changed"))(t)
 		case 2: // another object with the same name
 			require.NoError(t, c.delete(t.Context(), name))
-			_, err := c.create(t.Context(), name, nil)
-			require.NoError(t, err)
+			must.Get(c.create(t.Context(), name, nil))(t)
 		}
 	}
 	compactWhileAway(t, flags...)
@@ -112,8 +111,7 @@ func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], fla
 func compactWhileAway(t *testing.T, flags ...string) {
 	t.Helper()
 	require.NoError(t, server.KillAPIServer())
-	_, err := server.Compact(t.Context())
-	require.NoError(t, err)
+	must.Get(server.Compact(t.Context()))(t)
 	require.NoError(t, server.StartAPIServer(t.Context(), flags...))
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var shardedDeployments = flag.Int("sharded-deployments", 100, "number of Deployments of TestFleet")
@@ -35,8 +36,7 @@ func TestFleet(t *testing.T) {
 	t.Cleanup(func() { restart(t) })
 	require.NoError(t, server.RestartAPIServer(t.Context(), "--feature-gates=ShardedListAndWatch=true"))
 	began := time.Now()
-	binary, err := filepath.Abs(filepath.Join("bin", "fleet"))
-	require.NoError(t, err)
+	binary := must.Get(filepath.Abs(filepath.Join("bin", "fleet")))(t)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./examples/fleet")
 	build.Dir = ".."
 	out, err := build.CombinedOutput()
@@ -49,8 +49,7 @@ func TestFleet(t *testing.T) {
 	cmd := exec.CommandContext(ctx, binary, "--kubeconfig", config, "--deployments", fmt.Sprint(*shardedDeployments),
 		"--kill", "5s", "--join", "6s", "--rollout", "8s")
 	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	rolled, lines := fmt.Sprintf("%d of %[1]d Deployments are rolled out", *shardedDeployments), bufio.NewScanner(stdout)
 	for second := 0; lines.Scan(); {
@@ -63,8 +62,7 @@ func TestFleet(t *testing.T) {
 	}
 	require.NoError(t, lines.Err())
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	_, err = io.Copy(io.Discard, stdout)
-	require.NoError(t, err)
+	must.Get(io.Copy(io.Discard, stdout))(t)
 	require.NoError(t, cmd.Wait())
 
 	client := newClient(t, adminConfig())

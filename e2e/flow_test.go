@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestLogs requests logs of pods that do not run. Without a kubelet, only the errors can be tested.
@@ -48,14 +49,12 @@ func TestTables(t *testing.T) {
 	namespace := newCollection(t, pods, podBody).namespace
 	runPod(t, client, namespace, "web")
 	tables := apiclient.TablesOf(client, pods, namespace)
-	table, err := tables.List(t.Context(), metav1.ListOptions{}, metav1.IncludeMetadata)
-	require.NoError(t, err)
+	table := must.Get(tables.List(t.Context(), metav1.ListOptions{}, metav1.IncludeMetadata))(t)
 	require.Equal(t, "Name", table.ColumnDefinitions[0].Name)
 	require.Len(t, table.Rows, 1)
 	require.Equal(t, "web", table.Rows[0].Cells[0])
 	require.Contains(t, table.Rows[0].Cells, any("Running"))
-	table, err = tables.Get(t.Context(), api.Key{Name: "web"}, metav1.GetOptions{}, metav1.IncludeNone)
-	require.NoError(t, err)
+	table = must.Get(tables.Get(t.Context(), api.Key{Name: "web"}, metav1.GetOptions{}, metav1.IncludeNone))(t)
 	require.Len(t, table.Rows, 1)
 }
 
@@ -87,13 +86,11 @@ func TestWarnings(t *testing.T) {
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
 	require.ErrorContains(t, err, "dada")
 	for _, name := range []string{"one", "two"} {
-		_, err = all.Create(t.Context(), misspelt(name), metav1.CreateOptions{FieldValidation: metav1.FieldValidationWarn})
-		require.NoError(t, err)
+		must.Get(all.Create(t.Context(), misspelt(name), metav1.CreateOptions{FieldValidation: metav1.FieldValidationWarn}))(t)
 	}
 	right := misspelt("dry")
 	right.Object = map[string]any{"metadata": right.Object["metadata"], "data": right.Object["dada"]}
-	dry, err := all.Create(t.Context(), right, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "e2e"})
-	require.NoError(t, err)
+	dry := must.Get(all.Create(t.Context(), right, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "e2e"}))(t)
 	require.NotEmpty(t, dry.GetUID())
 	require.Equal(t, "e2e", dry.GetManagedFields()[0].Manager)
 	_, err = all.Get(t.Context(), api.Key{Name: "dry"}, metav1.GetOptions{})

@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // patience is the time limit of everything that must happen, including a restart of the API server.
@@ -83,8 +84,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 
 func (f *follower[T]) join(t *testing.T, m *mirror[T]) informer.Registration {
 	t.Helper()
-	handler, err := f.Subscribe(m.note, informer.HandlerOptions{Name: f.name})
-	require.NoError(t, err)
+	handler := must.Get(f.Subscribe(m.note, informer.HandlerOptions{Name: f.name}))(t)
 	return handler
 }
 
@@ -176,8 +176,7 @@ func decodePlain[T any](t *testing.T, r api.Resource, raw []byte) T {
 	require.NoError(t, json.Unmarshal(raw, &fields))
 	fields["apiVersion"] = fmt.Appendf(nil, "%q", r.GroupVersion())
 	fields["kind"] = fmt.Appendf(nil, "%q", r.Kind)
-	whole, err := json.Marshal(fields)
-	require.NoError(t, err)
+	whole := must.Get(json.Marshal(fields))(t)
 	var object T
 	require.NoError(t, json.Unmarshal(whole, &object))
 	return object
@@ -185,8 +184,7 @@ func decodePlain[T any](t *testing.T, r api.Resource, raw []byte) T {
 
 // canonical encodes an object in one form, without fields that list items lack or informers drop.
 func canonical(t require.TestingT, object any) []byte {
-	b, err := json.Marshal(object)
-	require.NoError(t, err)
+	b := must.Get(json.Marshal(object))(t)
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal(b, &fields))
 	delete(fields, "apiVersion")
@@ -194,8 +192,7 @@ func canonical(t require.TestingT, object any) []byte {
 	if metadata, ok := fields["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
 	}
-	b, err = json.Marshal(fields)
-	require.NoError(t, err)
+	b = must.Get(json.Marshal(fields))(t)
 	return b
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestBodiesByType sends bodies with the content types of web forms, and without a type, to kube-apiserver and leat
@@ -42,15 +43,12 @@ func TestBodiesByType(t *testing.T) {
 			{"application/x-www-form-urlencoded", 415},
 		} {
 			body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"typed-%d"}}`, i)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.url, strings.NewReader(body))
-			require.NoError(t, err)
+			r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, at.url, strings.NewReader(body)))(t)
 			if want.kind != "" {
 				r.Header.Set("Content-Type", want.kind)
 			}
-			answer, err := at.client.Do(r)
-			require.NoError(t, err)
-			text, err := io.ReadAll(answer.Body)
-			require.NoError(t, err)
+			answer := must.Get(at.client.Do(r))(t)
+			text := must.Get(io.ReadAll(answer.Body))(t)
 			require.NoError(t, answer.Body.Close())
 			require.Equal(t, want.code, answer.StatusCode, "%s reads %q: %s", name, want.kind, text)
 		}
@@ -69,8 +67,7 @@ func serveInBackground(t *testing.T) (url, path string) {
 	l := newCommandLine(t, "default")
 	path = filepath.Join(t.TempDir(), "kubeconfig")
 	serve := l.command(context.WithoutCancel(t.Context()), "serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", path)
-	out, err := serve.StdoutPipe()
-	require.NoError(t, err)
+	out := must.Get(serve.StdoutPipe())(t)
 	serve.Stderr = os.Stderr
 	require.NoError(t, serve.Start())
 	lines := bufio.NewScanner(out)

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -94,8 +95,7 @@ func TestCertificatesRotate(t *testing.T) {
 	require.Empty(t, f.tellErrors(1), "the watch broke off")
 
 	require.NoError(t, os.WriteFile(certFile, []byte("half a certif"), 0o600)) // a file that is only half written
-	user, err := whoami(t.Context(), client)
-	require.NoError(t, err)
+	user := must.Get(whoami(t.Context(), client))(t)
 	require.Equal(t, "second", user.Username)
 	f.agree(t)
 }
@@ -183,11 +183,9 @@ func grantTo(t *testing.T, user string) {
 	const path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 	body := fmt.Appendf(nil, `{"metadata":{"name":%q},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},
 		"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":%q}]}`, name, user)
-	_, err := server.Must(t.Context(), http.MethodPost, path, body)
-	require.NoError(t, err)
+	must.Get(server.Must(t.Context(), http.MethodPost, path, body))(t)
 	t.Cleanup(func() {
-		_, err := server.Must(contextWithoutEnd(t), http.MethodDelete, path+"/"+name, nil)
-		require.NoError(t, err)
+		must.Get(server.Must(contextWithoutEnd(t), http.MethodDelete, path+"/"+name, nil))(t)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const workObjects = 200
@@ -243,10 +244,8 @@ func (g *guild) finish(t *testing.T) {
 	for i := range workObjects {
 		require.NoError(t, g.want(t.Context(), i))
 	}
-	claims, err := g.claims()
-	require.NoError(t, err)
-	items, err := g.c.items(t.Context(), url.Values{"labelSelector": {workLabel}})
-	require.NoError(t, err)
+	claims := must.Get(g.claims())(t)
+	items := must.Get(g.c.items(t.Context(), url.Values{"labelSelector": {workLabel}}))(t)
 	require.Len(t, items, workObjects)
 	owned := map[string]int{}
 	for _, item := range items {

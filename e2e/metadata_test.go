@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -92,10 +93,8 @@ func ask(ctx context.Context, s *testserver.Server, method, path string, body []
 func probeMetadata(t *testing.T, all *collection, do send) string {
 	t.Helper()
 	write := func(method, path string, body map[string]any) (object, metadata map[string]any) {
-		b, err := json.Marshal(body)
-		require.NoError(t, err)
-		answer, err := do(t.Context(), method, path, b)
-		require.NoError(t, err)
+		b := must.Get(json.Marshal(body))(t)
+		answer := must.Get(do(t.Context(), method, path, b))(t)
 		require.NoError(t, json.Unmarshal(answer, &object))
 		return object, object["metadata"].(map[string]any)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 )
@@ -47,10 +48,9 @@ func TestOneReason(t *testing.T) {
 		})
 		t.Run(c.name+", of a controller", func(t *testing.T) {
 			m, ctl, cached := watching(t, c.config, c.resource, manager.Options{}, controller.Options{CacheSyncTimeout: time.Second})
-			_, err := m.AddWith(cached, manager.Placement{Group: manager.Others}) // in the last group, so that no other runnable waits for it
-			require.NoError(t, err)
+			must.Get(m.AddWith(cached, manager.Placement{Group: manager.Others}))(t) // in the last group, so that no other runnable waits for it
 			require.NoError(t, m.Add(ctl))
-			err = m.Run(t.Context())
+			err := m.Run(t.Context())
 			require.True(t, c.is(err), "%v", err)
 			requireReason(t, err, "manager: haunted: ", c.resource.Plural, c.why)
 		})
@@ -62,8 +62,7 @@ func watching(t *testing.T, config apiclient.Config, r api.Resource, mo manager.
 	*manager.Manager, *controller.Controller[api.Key], *informer.Informer[*metav1.PartialObjectMetadata],
 ) {
 	t.Helper()
-	m, err := manager.New(mo)
-	require.NoError(t, err)
+	m := must.Get(manager.New(mo))(t)
 	cached := informer.New(apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, config), r, "default"),
 		informer.Options[*metav1.PartialObjectMetadata]{})
 	ctl := controller.New("haunted", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
@@ -116,8 +115,7 @@ func lead(t *testing.T, config apiclient.Config) (namespace string, ended <-chan
 		Namespace: namespace, Name: leaseName, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
 	})
 	require.NoError(t, err)
-	m, err := manager.New(manager.Options{Elector: elector})
-	require.NoError(t, err)
+	m := must.Get(manager.New(manager.Options{Elector: elector}))(t)
 	over := make(chan error, 1)
 	finished := make(chan struct{})
 	go func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -25,8 +26,7 @@ import (
 func TestRestartBetweenTwoWrites(t *testing.T) {
 	originals := newCollection(t, configMaps, `{"data":{"a":"b"}}`)
 	for _, name := range []string{"kept", "changed", "deleted", "recreated", "bereft"} {
-		_, err := originals.create(t.Context(), name, labelSet{originalLabel: "yes"})
-		require.NoError(t, err)
+		must.Get(originals.create(t.Context(), name, labelSet{originalLabel: "yes"}))(t)
 	}
 	c := newCopier(t, originals)
 	stop := c.start(t)
@@ -36,14 +36,11 @@ func TestRestartBetweenTwoWrites(t *testing.T) {
 		"create kept-copy", "create changed-copy", "create deleted-copy", "create recreated-copy", "create bereft-copy",
 	}, c.takeWrites())
 
-	_, err := originals.create(t.Context(), "new", labelSet{originalLabel: "yes"})
-	require.NoError(t, err)
+	must.Get(originals.create(t.Context(), "new", labelSet{originalLabel: "yes"}))(t)
 	require.NoError(t, originals.delete(t.Context(), "deleted"))
-	_, err = originals.patch(t.Context(), "changed", map[string]any{"data": labelSet{"a": "c"}})
-	require.NoError(t, err)
+	must.Get(originals.patch(t.Context(), "changed", map[string]any{"data": labelSet{"a": "c"}}))(t)
 	require.NoError(t, originals.delete(t.Context(), "recreated"))
-	_, err = originals.create(t.Context(), "recreated", labelSet{originalLabel: "yes"})
-	require.NoError(t, err)
+	must.Get(originals.create(t.Context(), "recreated", labelSet{originalLabel: "yes"}))(t)
 	require.NoError(t, originals.delete(t.Context(), "bereft-copy"))
 
 	stop = c.start(t)
@@ -89,8 +86,7 @@ func (c *copier) start(t *testing.T) (stop func()) {
 	ctl.Watch(controller.Map(c.to, func(m *corev1.ConfigMap) []api.Key {
 		return []api.Key{{Namespace: m.Namespace, Name: m.Labels[copyLabel]}}
 	}))
-	m, err := manager.New(manager.Options{})
-	require.NoError(t, err)
+	m := must.Get(manager.New(manager.Options{}))(t)
 	require.NoError(t, m.Add(c.from, c.to, ctl))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -89,23 +90,19 @@ func (b *restoreBench) change(t *testing.T) {
 	for i := range 30 {
 		name := objectName(i)
 		if i%3 == 0 {
-			_, err := b.c.annotate(t.Context(), name, "changed")
-			require.NoError(t, err)
+			must.Get(b.c.annotate(t.Context(), name, "changed"))(t)
 			continue
 		}
 		require.NoError(t, b.c.delete(t.Context(), name))
 		if i%3 == 1 {
-			_, err := b.c.create(t.Context(), name, nil)
-			require.NoError(t, err)
+			must.Get(b.c.create(t.Context(), name, nil))(t)
 		}
 	}
 	for i := range 20 {
-		_, err := b.c.create(t.Context(), fmt.Sprintf("new-%d", i), nil)
-		require.NoError(t, err)
+		must.Get(b.c.create(t.Context(), fmt.Sprintf("new-%d", i), nil))(t)
 	}
 	for range 2000 {
-		_, err := server.Advance(t.Context())
-		require.NoError(t, err)
+		must.Get(server.Advance(t.Context()))(t)
 	}
 	b.agree(t)
 }
@@ -141,8 +138,7 @@ func TestWatchFromTheFuture(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { restart(t) })
 			require.NoError(t, server.RestartAPIServer(t.Context(), flags...))
-			revision, err := server.Revision(t.Context())
-			require.NoError(t, err)
+			revision := must.Get(server.Revision(t.Context()))(t)
 			const path = "/api/v1/namespaces/default/configmaps?resourceVersion="
 			future := fmt.Sprint(path, revision+10_000)
 			for _, bookmarks := range []string{"", "&allowWatchBookmarks=true"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -76,15 +77,13 @@ func exerciseSelection[T api.Object](t *testing.T, c *collection, lw api.ListerW
 	streamed.agree(t)
 	paged.agree(t)
 
-	_, err := c.create(t.Context(), "wanderer", c.markLabel)
-	require.NoError(t, err)
+	must.Get(c.create(t.Context(), "wanderer", c.markLabel))(t)
 	key := api.Key{Namespace: c.namespace, Name: "wanderer"}
 	for _, step := range []struct {
 		patch string
 		there bool
 	}{{s.leave, false}, {s.enter, true}} {
-		_, err := server.Must(t.Context(), http.MethodPatch, c.path("wanderer", s.subresource), []byte(step.patch))
-		require.NoError(t, err)
+		must.Get(server.Must(t.Context(), http.MethodPatch, c.path("wanderer", s.subresource), []byte(step.patch)))(t)
 		streamed.agree(t)
 		paged.agree(t)
 		_, there := streamed.Cache().Get(key)

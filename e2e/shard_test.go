@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/testserver"
 )
@@ -129,23 +130,19 @@ func compareShardedLists(t *testing.T, gate bool, gadgets api.Resource, namespac
 	}
 	for _, r := range []api.Resource{configMaps, gadgets} {
 		for _, request := range shardedRequests {
-			q, err := url.ParseQuery(request.query)
-			require.NoError(t, err)
+			q := must.Get(url.ParseQuery(request.query))(t)
 			q.Set("shardSelector", request.selector)
 			q.Set("labelSelector", "test=shards")
 			path := (&collection{resource: r, namespace: namespace}).path() + "?" + q.Encode()
 			get := func(base string, client *http.Client) verdict {
-				req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
-				require.NoError(t, err)
+				req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil))(t)
 				req.Header.Set("Accept", request.accept)
 				if request.accept == "" {
 					req.Header.Set("Accept", "application/json")
 				}
-				resp, err := client.Do(req)
-				require.NoError(t, err)
+				resp := must.Get(client.Do(req))(t)
 				defer resp.Body.Close()
-				body, err := io.ReadAll(resp.Body)
-				require.NoError(t, err)
+				body := must.Get(io.ReadAll(resp.Body))(t)
 				code := resp.StatusCode
 				if q.Has("watch") && code == http.StatusOK {
 					body = nil

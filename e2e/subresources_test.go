@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var disruptionBudgets = api.Resource{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Plural: "poddisruptionbudgets", Namespaced: true}
@@ -27,8 +28,7 @@ func runPod(t *testing.T, client *apiclient.Client, namespace, name string) *cor
 	require.NoError(t, err)
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	pod, err = all.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	pod = must.Get(all.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}))(t)
 	return pod
 }
 
@@ -60,8 +60,7 @@ func TestEviction(t *testing.T) {
 	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
 	require.True(t, apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), "%v", err)
 	live := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, namespace)
-	_, err = live.Get(t.Context(), api.KeyOf(pod), metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(live.Get(t.Context(), api.KeyOf(pod), metav1.GetOptions{}))(t)
 
 	require.NoError(t, budgets.Delete(t.Context(), api.Key{Name: "web"}, metav1.DeleteOptions{}))
 	require.NoError(t, eventually(t.Context(), evict), "the server knows for a moment of the budget that is gone")
@@ -89,7 +88,6 @@ func TestBinding(t *testing.T) {
 		Target:     corev1.ObjectReference{Kind: "Node", Name: "n2"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	bound, err := all.Get(t.Context(), api.KeyOf(pod), metav1.GetOptions{})
-	require.NoError(t, err)
+	bound := must.Get(all.Get(t.Context(), api.KeyOf(pod), metav1.GetOptions{}))(t)
 	require.Equal(t, "n2", bound.Spec.NodeName)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var trainingJobs = api.Resource{
@@ -81,8 +82,7 @@ func (l *lab) succeed(t *testing.T) {
 	config := l.pod(t, before.Name).Spec.Containers[0].Env[0]
 	require.Equal(t, "TF_CONFIG", config.Name)
 	require.Contains(t, config.Value, `"mnist-chief-0.`+l.namespace+`.svc:2222"`)
-	_, err := server.Must(t.Context(), http.MethodGet, "/api/v1/namespaces/"+l.namespace+"/services/mnist-worker-1", nil)
-	require.NoError(t, err)
+	must.Get(server.Must(t.Context(), http.MethodGet, "/api/v1/namespaces/"+l.namespace+"/services/mnist-worker-1", nil))(t)
 
 	wait := l.kubectl(t, "wait", "tj/mnist", "--for=condition=Succeeded", "--timeout=1m")
 	l.phase(t, "mnist-chief-0", `{"phase":"Succeeded"}`)
@@ -111,13 +111,11 @@ func (l *lab) suspend(t *testing.T) {
 	l.podsOf(t, "paused", 2)
 	l.phase(t, "paused-worker-0", `{"phase":"Running"}`)
 	l.becomes(t, "paused", "Running", "JobRunning")
-	_, err := l.patch(t.Context(), "paused", training{"suspend": true}.patch())
-	require.NoError(t, err)
+	must.Get(l.patch(t.Context(), "paused", training{"suspend": true}.patch()))(t)
 	l.becomes(t, "paused", "Suspended", "JobSuspended")
 	l.empties(t, "paused")
 	require.Nil(t, l.job(t, "paused").Status.StartTime)
-	_, err = l.patch(t.Context(), "paused", training{"suspend": false}.patch())
-	require.NoError(t, err)
+	must.Get(l.patch(t.Context(), "paused", training{"suspend": false}.patch()))(t)
 	l.podsOf(t, "paused", 2)
 	l.phase(t, "paused-worker-0", `{"phase":"Succeeded"}`)
 	l.becomes(t, "paused", "Succeeded", "JobSucceeded")
@@ -136,14 +134,12 @@ func (l *lab) scale(t *testing.T) {
 	workers := func(n int) map[string]any {
 		return training{"replicas": map[string]any{"worker": map[string]any{"replicas": n}}}.patch()
 	}
-	_, err := l.patch(t.Context(), "elastic", workers(3))
-	require.NoError(t, err)
+	must.Get(l.patch(t.Context(), "elastic", workers(3)))(t)
 	require.Equal(t, append(slices.Clone(fixed), "elastic-worker-1", "elastic-worker-2"), l.podsOf(t, "elastic", 6))
 	config := l.pod(t, "elastic-worker-2").Spec.Containers[0].Env[0].Value
 	require.Equal(t, `{"sparseCluster":{"worker":{"2":"elastic-worker-2.`+l.namespace+`.svc:2222"},"ps":["elastic-ps-0.`+l.namespace+
 		`.svc:2222"]},"task":{"type":"worker","index":2}}`, config)
-	_, err = l.patch(t.Context(), "elastic", workers(1))
-	require.NoError(t, err)
+	must.Get(l.patch(t.Context(), "elastic", workers(1)))(t)
 	require.Equal(t, fixed, l.podsOf(t, "elastic", 4))
 	require.Equal(t, worker.UID, l.pod(t, worker.Name).UID)
 	require.Zero(t, l.job(t, "elastic").Status.Restarts)
@@ -252,8 +248,7 @@ func (l *lab) define(t *testing.T) {
 // start starts the controller, which ends with the test.
 func (l *lab) start(t *testing.T) {
 	t.Helper()
-	stderr, err := os.Create(l.stderr)
-	require.NoError(t, err)
+	stderr := must.Get(os.Create(l.stderr))(t)
 	cmd := exec.Command(l.binary, "--kubeconfig", l.kubeconfig, "--namespace", l.namespace)
 	cmd.Stderr = stderr
 	require.NoError(t, cmd.Start())
@@ -269,8 +264,7 @@ func (l *lab) start(t *testing.T) {
 
 func (l *lab) log(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile(l.stderr)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(l.stderr))(t)
 	return text
 }
 
@@ -296,14 +290,12 @@ func trainingJob(name string, spec training) map[string]any {
 
 func (l *lab) submit(t *testing.T, name string, spec training) {
 	t.Helper()
-	_, err := l.write(t.Context(), http.MethodPost, l.path(), trainingJob(name, spec))
-	require.NoError(t, err)
+	must.Get(l.write(t.Context(), http.MethodPost, l.path(), trainingJob(name, spec)))(t)
 }
 
 func (l *lab) job(t *testing.T, name string) (j trainingStatus) {
 	t.Helper()
-	answer, err := server.Must(t.Context(), http.MethodGet, l.path(name), nil)
-	require.NoError(t, err)
+	answer := must.Get(server.Must(t.Context(), http.MethodGet, l.path(name), nil))(t)
 	require.NoError(t, json.Unmarshal(answer, &j))
 	return j
 }
@@ -355,8 +347,7 @@ func (l *lab) empties(t *testing.T, name string) {
 
 func (l *lab) pod(t *testing.T, name string) *corev1.Pod {
 	t.Helper()
-	p, err := l.tryPod(t, name)
-	require.NoError(t, err)
+	p := must.Get(l.tryPod(t, name))(t)
 	return p
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestVerbs writes deployments with every verb, with answers in protobuf and JSON.
@@ -48,16 +49,14 @@ func exerciseVerbs(t *testing.T, client *apiclient.Client, c *apiclient.TypedCli
 	two := int32(2)
 	changed := made.DeepCopy()
 	changed.Spec.Replicas = &two
-	changed, err = c.Update(ctx, changed, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	changed = must.Get(c.Update(ctx, changed, metav1.UpdateOptions{}))(t)
 	require.Equal(t, int64(2), changed.Generation)
 	_, err = c.Update(ctx, made, metav1.UpdateOptions{})
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 
 	changed.Status.ObservedGeneration, changed.Status.Replicas = 2, 1
 	changed.Spec.Replicas = new(int32) // an update of the status cannot change this
-	changed, err = c.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	changed = must.Get(c.UpdateStatus(ctx, changed, metav1.UpdateOptions{}))(t)
 	require.Equal(t, int32(1), changed.Status.Replicas)
 	require.Equal(t, two, *changed.Spec.Replicas)
 
@@ -86,54 +85,43 @@ func exercisePatches(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment],
 	containers := func(names ...any) object {
 		return object{"spec": object{"template": object{"spec": object{"containers": names}}}}
 	}
-	merge, err := apiclient.MergePatch(object{"metadata": object{"labels": object{"merge": "yes", "app": nil}}})
-	require.NoError(t, err)
-	strategic, err := apiclient.StrategicPatch(containers(object{"name": "second", "image": "registry.example/second:1"}))
-	require.NoError(t, err)
+	merge := must.Get(apiclient.MergePatch(object{"metadata": object{"labels": object{"merge": "yes", "app": nil}}}))(t)
+	strategic := must.Get(apiclient.StrategicPatch(containers(object{"name": "second", "image": "registry.example/second:1"})))(t)
 	json, err := apiclient.JSONPatch(apiclient.JSONPatchOperation{Op: "test", Path: "/metadata/labels/merge", Value: "yes"},
 		apiclient.JSONPatchOperation{Op: "replace", Path: "/metadata/labels/merge", Value: "no"})
 	require.NoError(t, err)
 
-	patched, err := c.Patch(t.Context(), key, merge, apiclient.PatchOptions{})
-	require.NoError(t, err)
+	patched := must.Get(c.Patch(t.Context(), key, merge, apiclient.PatchOptions{}))(t)
 	require.Equal(t, labelSet{"merge": "yes"}, patched.Labels)
-	patched, err = c.Patch(t.Context(), key, strategic, apiclient.PatchOptions{})
-	require.NoError(t, err)
+	patched = must.Get(c.Patch(t.Context(), key, strategic, apiclient.PatchOptions{}))(t)
 	require.Len(t, patched.Spec.Template.Spec.Containers, 2)
-	patched, err = c.Patch(t.Context(), key, json, apiclient.PatchOptions{})
-	require.NoError(t, err)
+	patched = must.Get(c.Patch(t.Context(), key, json, apiclient.PatchOptions{}))(t)
 	require.Equal(t, labelSet{"merge": "no"}, patched.Labels)
 	_, err = c.Patch(t.Context(), key, json, apiclient.PatchOptions{})
 	require.True(t, apierrors.IsInvalid(err), "the test of a JSON patch passed: %v", err)
 
 	mine := apiclient.ApplyOptions{FieldManager: "e2e"}
-	patched, err = c.Apply(t.Context(), key, object{"metadata": object{"labels": object{"applied": "yes"}}}, mine)
-	require.NoError(t, err)
+	patched = must.Get(c.Apply(t.Context(), key, object{"metadata": object{"labels": object{"applied": "yes"}}}, mine))(t)
 	require.Equal(t, labelSet{"merge": "no", "applied": "yes"}, patched.Labels)
-	patched, err = c.Apply(t.Context(), key, object{}, mine)
-	require.NoError(t, err)
+	patched = must.Get(c.Apply(t.Context(), key, object{}, mine))(t)
 	require.Equal(t, labelSet{"merge": "no"}, patched.Labels, "what is not applied any more stays")
 	foreign := object{"metadata": object{"labels": object{"merge": "mine"}}}
 	_, err = c.Apply(t.Context(), key, foreign, mine)
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	mine.Force = true
-	patched, err = c.Apply(t.Context(), key, foreign, mine)
-	require.NoError(t, err)
+	patched = must.Get(c.Apply(t.Context(), key, foreign, mine))(t)
 	require.Equal(t, labelSet{"merge": "mine"}, patched.Labels)
 }
 
 func exerciseScale(t *testing.T, client *apiclient.Client, c *apiclient.TypedClient[*appsv1.Deployment], key api.Key) {
 	t.Helper()
 	scale := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](client, deployments, key, "scale")
-	s, err := scale.Get(t.Context(), metav1.GetOptions{})
-	require.NoError(t, err)
+	s := must.Get(scale.Get(t.Context(), metav1.GetOptions{}))(t)
 	require.Equal(t, int32(2), s.Spec.Replicas)
 	s.Spec.Replicas = 7
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}
-	_, err = scale.Update(t.Context(), s, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	scaled, err := c.Get(t.Context(), key, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(scale.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
+	scaled := must.Get(c.Get(t.Context(), key, metav1.GetOptions{}))(t)
 	require.Equal(t, int32(7), *scaled.Spec.Replicas)
 }
 
@@ -147,16 +135,14 @@ func exerciseDelete(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment], 
 		Preconditions: metav1.NewUIDPreconditions(string(d.UID)), PropagationPolicy: &foreground,
 	})
 	require.NoError(t, err)
-	dying, err := c.Get(t.Context(), key, metav1.GetOptions{})
-	require.NoError(t, err)
+	dying := must.Get(c.Get(t.Context(), key, metav1.GetOptions{}))(t)
 	require.NotNil(t, dying.DeletionTimestamp)
 	require.Equal(t, []string{metav1.FinalizerDeleteDependents}, dying.Finalizers)
 
 	for _, name := range []string{"one", "two", "three"} {
 		other := newDeployment(name)
 		other.Labels = labelSet{"name": name}
-		_, err := c.Create(t.Context(), other, metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(c.Create(t.Context(), other, metav1.CreateOptions{}))(t)
 	}
 	require.NoError(t, c.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "name in (one,two)"}))
 	var left []string

@@ -26,6 +26,7 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/examples/trainingjob/hooks"
 	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/webhook/selfsigned"
 )
@@ -112,15 +113,13 @@ const (
 // convertible serves the version v1alpha1 with the conversion webhook. The file has a Service in place of the URL.
 func (h *hookServer) convertible(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile(conversionFile)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(conversionFile))(t)
 	var patch []map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &patch))
 	conversion := patch[1]["value"].(map[string]any)["webhook"].(map[string]any)
 	h.redirect(t, conversion)
 	edited := filepath.Join(t.TempDir(), "conversion.json")
-	body, err := json.Marshal(patch)
-	require.NoError(t, err)
+	body := must.Get(json.Marshal(patch))(t)
 	require.NoError(t, os.WriteFile(edited, body, 0o600))
 	out, err := h.kubectl(t, "patch", "crd", job.DefinitionName, "--type=json", "--patch-file", edited).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -141,8 +140,7 @@ func (h *hookServer) redirect(t *testing.T, webhook map[string]any) {
 // configure creates the configuration of a kind that the example has, with one change, and deletes it with the test.
 func (h *hookServer) configure(t *testing.T, kind string, edit func(webhook map[string]any)) {
 	t.Helper()
-	text, err := os.ReadFile(webhooksFile)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(webhooksFile))(t)
 	var configuration map[string]any
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		if strings.Contains(document, "\nkind: "+kind+"WebhookConfiguration\n") {
@@ -156,13 +154,10 @@ func (h *hookServer) configure(t *testing.T, kind string, edit func(webhook map[
 	edit(hook)
 	collection := "/apis/admissionregistration.k8s.io/v1/" + strings.ToLower(kind) + "webhookconfigurations"
 	configuration["metadata"] = map[string]any{"name": h.namespace}
-	body, err := json.Marshal(configuration)
-	require.NoError(t, err)
-	_, err = server.Must(t.Context(), http.MethodPost, collection, body)
-	require.NoError(t, err)
+	body := must.Get(json.Marshal(configuration))(t)
+	must.Get(server.Must(t.Context(), http.MethodPost, collection, body))(t)
 	t.Cleanup(func() {
-		_, err := server.Must(context.Background(), http.MethodDelete, collection+"/"+h.namespace, nil)
-		require.NoError(t, err)
+		must.Get(server.Must(context.Background(), http.MethodDelete, collection+"/"+h.namespace, nil))(t)
 	})
 }
 
@@ -176,15 +171,12 @@ func (h *hookServer) old(name ...string) string {
 // send sends an object and returns the answer with its code and its warnings.
 func (h *hookServer) send(t *testing.T, method, path string, object any) (code int, warnings []string, answer map[string]any) {
 	t.Helper()
-	body, err := json.Marshal(object)
-	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), method, server.URL()+path, bytes.NewReader(body))
-	require.NoError(t, err)
+	body := must.Get(json.Marshal(object))(t)
+	request := must.Get(http.NewRequestWithContext(t.Context(), method, server.URL()+path, bytes.NewReader(body)))(t)
 	request.Header.Set("Content-Type", "application/json")
 	client := server.HTTPClient(cluster.AdminToken)
 	defer client.CloseIdleConnections()
-	response, err := client.Do(request)
-	require.NoError(t, err)
+	response := must.Get(client.Do(request))(t)
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, errors.Join(err, response.Body.Close()))
 	require.NoError(t, json.Unmarshal(text, &answer), "%s", text)
@@ -309,8 +301,7 @@ func (h *hookServer) validates(t *testing.T) {
 	code, _, answer = h.send(t, http.MethodDelete, h.path("kept"), nil)
 	require.Equal(t, http.StatusForbidden, code)
 	require.Contains(t, answer["message"], "the job has the label keep=yes")
-	_, err = h.patch(t.Context(), "kept", map[string]any{"metadata": map[string]any{"labels": map[string]any{"keep": nil}}})
-	require.NoError(t, err)
+	must.Get(h.patch(t.Context(), "kept", map[string]any{"metadata": map[string]any{"labels": map[string]any{"keep": nil}}}))(t)
 	code, _, _ = h.send(t, http.MethodDelete, h.path("kept"), nil)
 	require.Equal(t, http.StatusOK, code)
 }
@@ -403,8 +394,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 		var c struct {
 			Webhooks []struct{ ClientConfig struct{ CABundle []byte } }
 		}
-		answer, err := server.Must(t.Context(), http.MethodGet, validating, nil)
-		require.NoError(t, err)
+		answer := must.Get(server.Must(t.Context(), http.MethodGet, validating, nil))(t)
 		require.NoError(t, json.Unmarshal(answer, &c))
 		return c.Webhooks[0].ClientConfig.CABundle
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
@@ -48,8 +49,7 @@ func served(t *testing.T) *testserver.Server {
 
 func connect(t *testing.T, s *testserver.Server) *apiclient.Client {
 	t.Helper()
-	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }
@@ -84,8 +84,7 @@ func newReplica(t *testing.T, s *testserver.Server, identity string, work time.D
 
 func createMap(t *testing.T, s *testserver.Server, name string) {
 	t.Helper()
-	_, err := s.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
-	require.NoError(t, err)
+	must.Get(s.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))(t)
 }
 
 // TestHandOverIsWarm stops the leader during a reconcile. The leader waits for the reconcile; the next leader need not
@@ -105,12 +104,10 @@ func TestHandOverIsWarm(t *testing.T) {
 		require.Equal(t, []string{"a begins two"}, j.take())
 		s.ForgetRequests()
 
-		took, err := a.stop()
-		require.NoError(t, err)
+		took := must.Get(a.stop())(t)
 		require.Equal(t, 5*time.Second, took.Round(time.Second))
 		require.Equal(t, []string{"a ends two"}, j.take())
-		lease, err := s.Get(leases, leaseKey)
-		require.NoError(t, err)
+		lease := must.Get(s.Get(leases, leaseKey))(t)
 		require.Empty(t, lease.Object["spec"].(map[string]any)["holderIdentity"], "the lease was released")
 		released := time.Now()
 		<-b.Elected()
@@ -119,8 +116,7 @@ func TestHandOverIsWarm(t *testing.T) {
 		for _, r := range s.Requests() {
 			require.Equal(t, "leases", r.Resource, "it had to %s", r.Verb)
 		}
-		_, err = b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
@@ -225,8 +221,7 @@ func TestReplicaThatCannotWarmUp(t *testing.T) {
 		require.ElementsMatch(t, []string{"warm up cold", "warm up warm"}, j.take())
 		<-time.After(time.Second)
 		require.ElementsMatch(t, []string{"campaign", "start cold", "start warm"}, j.take())
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
@@ -242,22 +237,18 @@ func TestWaitsHaveALimit(t *testing.T) {
 		require.Equal(t, []string{"start cache"}, j.take())
 		close(cache.synced)
 		require.Equal(t, []string{"start worker"}, j.take())
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
 // TestDefaultGroups checks the default groups.
 func TestDefaultGroups(t *testing.T) {
-	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://h"}))(t)
+	factory := factory.New(factory.Options{})
+	share, err := factory.Shared(factory, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 	require.NoError(t, err)
-	shared := factory.New(factory.Options{})
-	share, err := factory.Shared(shared, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
-	require.NoError(t, err)
-	events, err := events.New(client, events.Options{Controller: "mill"})
-	require.NoError(t, err)
-	server, err := manager.NewServer("webhooks", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()})
-	require.NoError(t, err)
+	events := must.Get(events.New(client, events.Options{Controller: "mill"}))(t)
+	server := must.Get(manager.NewServer("webhooks", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()}))(t)
 	ctl := controller.New("greeter", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 		return controller.Result{}, nil
 	}), controller.Options{})
@@ -269,7 +260,7 @@ func TestDefaultGroups(t *testing.T) {
 	}{
 		{mapInformer(client), manager.Caches, "informer of configmaps"},
 		{mapInformer(client), manager.Caches, "informer of configmaps #2"},
-		{shared, manager.Caches, "informers"},
+		{factory, manager.Caches, "informers"},
 		{events, manager.Servers, "recorder of mill"},
 		{server, manager.Servers, "webhooks"},
 		{ctl, manager.WarmUp, "greeter"},
@@ -277,8 +268,7 @@ func TestDefaultGroups(t *testing.T) {
 		{onEach{need: true}, manager.Elected, "manager_test.onEach #2"},
 		{manager.Func(nil), manager.Elected, "manager.Func"},
 	} {
-		r, err := m.AddWith(c.runnable, manager.Placement{})
-		require.NoError(t, err)
+		r := must.Get(m.AddWith(c.runnable, manager.Placement{}))(t)
 		require.Equal(t, c.group, r.Group(), c.name)
 		require.Equal(t, c.name, r.Name())
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -92,8 +93,7 @@ func TestEndBy(t *testing.T) {
 				place(t, m, manager.Servers, events)
 				b := run(t, m)
 				began := time.Now()
-				took, err := b.stop()
-				require.NoError(t, err)
+				took := must.Get(b.stop())(t)
 				require.NotNil(t, events.endBy)
 				if c.took == 0 {
 					require.Zero(t, *events.endBy)
@@ -118,8 +118,7 @@ func TestEndByIsForTheEnd(t *testing.T) {
 		b := run(t, m)
 		first.Remove()
 		<-first.Done()
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 		synctest.Wait()
 		require.Nil(t, removed.endBy)
 		require.Nil(t, left.endBy)
@@ -288,8 +287,7 @@ func TestElectorThatLeadsTwice(t *testing.T) {
 		require.NoError(t, m.Add(j.newPart("worker")))
 		b := run(t, m)
 		require.Equal(t, []string{"start worker"}, j.take())
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
@@ -338,8 +336,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 					b := run(t, m)
 					state.reach(server, cache, warm, elector)
 					synctest.Wait()
-					took, err := b.stop()
-					require.NoError(t, err)
+					took := must.Get(b.stop())(t)
 					require.Zero(t, took)
 				}
 				require.Len(t, j.take(), state.lines)

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/reconcile/events"
@@ -50,10 +51,8 @@ func newParts(t *testing.T) *parts {
 	p.controller = controller.New("mill", controller.Gated(controller.Func[api.Key](
 		func(context.Context, api.Key) (controller.Result, error) { panic("out of grain") }), gate), controller.Options{})
 	p.controller.Watch(controller.For(p.maps))
-	p.recorder, err = events.New(p.client, events.Options{Controller: "miller"})
-	require.NoError(t, err)
-	p.elector, err = leaderelection.New(p.client, leaderelection.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name})
-	require.NoError(t, err)
+	p.recorder = must.Get(events.New(p.client, events.Options{Controller: "miller"}))(t)
+	p.elector = must.Get(leaderelection.New(p.client, leaderelection.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name}))(t)
 	return p
 }
 
@@ -143,8 +142,7 @@ func TestMetricsAreRegistered(t *testing.T) {
 		m := newManager(t, manager.Options{Metrics: r})
 		_, err := m.AddWith(manager.Func(nil), manager.Placement{Name: "part"})
 		require.EqualError(t, err, "manager: part: no metrics today")
-		_, err = m.AddWith(manager.Func(nil), manager.Placement{Name: "other"})
-		require.NoError(t, err)
+		must.Get(m.AddWith(manager.Func(nil), manager.Placement{Name: "other"}))(t)
 	})
 }
 
@@ -188,8 +186,7 @@ func TestNoLockIsHeldForUserCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &talkative{calls: new([]string)}
 		r.m = newManager(t, manager.Options{Metrics: r, Logger: zap.NewNop()})
-		early, err := r.m.AddWith(r, manager.Placement{Name: "early"})
-		require.NoError(t, err)
+		early := must.Get(r.m.AddWith(r, manager.Placement{Name: "early"}))(t)
 		early.Remove()
 		<-early.Done()
 		require.NoError(t, r.m.Add(r), "it is not a member any more")

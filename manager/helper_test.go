@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -147,8 +146,7 @@ type bench struct {
 
 func newManager(t *testing.T, o manager.Options) *manager.Manager {
 	t.Helper()
-	m, err := manager.New(o)
-	require.NoError(t, err)
+	m := must.Get(manager.New(o))(t)
 	return m
 }
 
@@ -179,7 +177,6 @@ func (b *bench) stop() (time.Duration, error) {
 
 func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable) *manager.RunnableRegistration {
 	t.Helper()
-	registration, err := m.AddWith(r, manager.Placement{Group: g})
-	require.NoError(t, err)
+	registration := must.Get(m.AddWith(r, manager.Placement{Group: g}))(t)
 	return registration
 }

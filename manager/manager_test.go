@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/manager"
 )
@@ -43,8 +44,7 @@ func TestOrderOfStartAndEnd(t *testing.T) {
 		require.ElementsMatch(t, []string{"start worker", "start warm"}, j.take())
 		require.True(t, runstate.IsClosed(m.Elected()))
 
-		took, err := b.stop()
-		require.NoError(t, err)
+		took := must.Get(b.stop())(t)
 		require.Equal(t, 9*time.Second, took, "groups that end together take as long as the slowest")
 		require.Equal(t, []string{"end worker", "end warm", "release", "end other", "end cache", "end server"}, j.take())
 	})
@@ -72,8 +72,7 @@ func TestARunnableWorksOnlyOnTheLeader(t *testing.T) {
 				close(elector.win)
 				require.ElementsMatch(t, []string{"start controller", "start function"}, j.take())
 			}
-			_, err := b.stop()
-			require.NoError(t, err)
+			must.Get(b.stop())(t)
 			lines := j.take()
 			if !leads {
 				require.ElementsMatch(t, []string{"withdraw", "end cold controller", "end service", "end placed"}, lines)
@@ -106,8 +105,7 @@ func TestWithoutAnElectorEveryReplicaLeads(t *testing.T) {
 		b := run(t, m)
 		require.ElementsMatch(t, []string{"warm up cold", "start cold", "start worker"}, j.take(), "there is no other leader")
 		require.True(t, runstate.IsClosed(m.Elected()))
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
@@ -160,8 +158,7 @@ func TestNames(t *testing.T) {
 	require.NoError(t, err)
 	nothing := func(context.Context) error { return nil }
 	for _, want := range []string{"manager.Func", "manager.Func #2", "manager.Func #3"} {
-		r, err := m.AddWith(manager.Func(nothing), manager.Placement{})
-		require.NoError(t, err)
+		r := must.Get(m.AddWith(manager.Func(nothing), manager.Placement{}))(t)
 		require.Equal(t, want, r.Name())
 		require.Equal(t, manager.Elected, r.Group())
 	}
@@ -205,11 +202,10 @@ func TestAFailureEndsEverything(t *testing.T) {
 						}
 						return c.run(ctx)
 					})
-					_, err := m.AddWith(bad, manager.Placement{Name: "bad", Group: c.group})
-					require.NoError(t, err)
+					must.Get(m.AddWith(bad, manager.Placement{Name: "bad", Group: c.group}))(t)
 					require.NoError(t, m.Add(j.newPart("worker")))
 					b := run(t, m)
-					err = <-b.ended
+					err := <-b.ended
 					require.ErrorContains(t, err, c.says)
 					for _, entry := range seen.All() {
 						require.Contains(t, entry.ContextMap()["stack"], "manager_test.go", "the place of the panic")
@@ -243,8 +239,7 @@ func TestRunnableThatIsDoneEndsNoOther(t *testing.T) {
 		<-time.After(time.Hour)
 		require.Empty(t, b.ended)
 		require.NoError(t, m.Add(j.newPart("worker")), "its name is free")
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
@@ -296,8 +291,7 @@ func TestRemove(t *testing.T) {
 		require.Equal(t, 1, seen.FilterMessage("runnable failed after it was stopped").Len())
 		require.Empty(t, b.ended)
 		require.NoError(t, m.Add(j.newPart("broken"), j.newPart("early")))
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 		failing.Remove()
 	})
 }

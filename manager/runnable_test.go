@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/reconcile/events"
@@ -60,15 +61,13 @@ var (
 // TestOptionalInterfacesAreListed compares the comment of Runnable with the interfaces of its file, and requires that
 // the manager checks for methods by the names of these interfaces.
 func TestOptionalInterfacesAreListed(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	set := token.NewFileSet()
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
-		require.NoError(t, err)
+		file := must.Get(parser.ParseFile(set, name, nil, parser.ParseComments))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if i, ok := n.(*ast.InterfaceType); ok && name != "runnable.go" {
 				t.Errorf("%s: an interface that belongs into runnable.go, with a name", set.Position(i.Pos()))

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 )
 
 // TestAdminRefusesWebPages asks for everything that an admin server has: as web pages of other origins do, and as
 // programs and people do.
 func TestAdminRefusesWebPages(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	says := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") })
 	m := newManager(t, manager.Options{Admin: manager.AdminOptions{
 		Listener: listener, Metrics: says, Profile: says, Debug: true, AllowedHosts: []string{"admin.example"},
@@ -28,15 +28,12 @@ func TestAdminRefusesWebPages(t *testing.T) {
 	go func() { ended <- m.Run(ctx) }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(path, host string, header http.Header) (int, string) {
-		r, err := http.NewRequest(http.MethodGet, "http://"+listener.Addr().String()+path, nil)
-		require.NoError(t, err)
+		r := must.Get(http.NewRequest(http.MethodGet, "http://"+listener.Addr().String()+path, nil))(t)
 		r.Host = host
 		r.Header = header
-		response, err := client.Do(r)
-		require.NoError(t, err)
+		response := must.Get(client.Do(r))(t)
 		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
+		text := must.Get(io.ReadAll(response.Body))(t)
 		return response.StatusCode, string(text)
 	}
 	_, port, err := net.SplitHostPort(listener.Addr().String())
@@ -78,17 +75,14 @@ func TestAdminRefusesWebPages(t *testing.T) {
 func TestServersAnswerPagesUnlessToldNotTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipe()
-		server, err := manager.NewServer("open", manager.ServerOptions{Listener: l, Handler: http.NotFoundHandler()})
-		require.NoError(t, err)
+		server := must.Get(manager.NewServer("open", manager.ServerOptions{Listener: l, Handler: http.NotFoundHandler()}))(t)
 		m := newManager(t, manager.Options{})
 		require.NoError(t, m.Add(server))
 		run(t, m)
 		client := http.Client{Transport: &http.Transport{DialContext: l.dial, DisableKeepAlives: true}}
-		r, err := http.NewRequest(http.MethodGet, "http://open.example", nil)
-		require.NoError(t, err)
+		r := must.Get(http.NewRequest(http.MethodGet, "http://open.example", nil))(t)
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
-		response, err := client.Do(r)
-		require.NoError(t, err)
+		response := must.Get(client.Do(r))(t)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, 404, response.StatusCode)
 	})
@@ -110,8 +104,7 @@ func TestSlowHeadersAreCut(t *testing.T) {
 		l := newPipe()
 		m := newManager(t, manager.Options{Admin: manager.AdminOptions{Listener: l}})
 		b := run(t, m)
-		conn, err := l.dial(t.Context(), "", "")
-		require.NoError(t, err)
+		conn := must.Get(l.dial(t.Context(), "", ""))(t)
 		began := time.Now()
 		gone := make(chan struct{})
 		go func() {
@@ -127,7 +120,6 @@ func TestSlowHeadersAreCut(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.NotContains(t, string(answer), "200 OK")
 		<-gone
-		_, err = b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -155,10 +156,9 @@ func TestRequestsInFlight(t *testing.T) {
 					asked <- err
 				}()
 				synctest.Wait()
-				took, err := b.stop()
-				require.NoError(t, err)
+				took := must.Get(b.stop())(t)
 				require.InDelta(t, c.took, took, float64(time.Second)) // Shutdown polls its connections
-				err = <-asked
+				err := <-asked
 				require.Equal(t, c.answered, err == nil, "%v", err)
 			})
 		})
@@ -181,18 +181,14 @@ func TestRequestsHaveLimits(t *testing.T) {
 		require.NoError(t, m.Add(server))
 		run(t, m)
 		began := time.Now()
-		deaf, err := l.dial(t.Context(), "", "")
-		require.NoError(t, err)
-		_, err = io.WriteString(deaf, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		require.NoError(t, err)
+		deaf := must.Get(l.dial(t.Context(), "", ""))(t)
+		must.Get(io.WriteString(deaf, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 		require.Equal(t, time.Minute, (<-failed).Sub(began))
-		long, err := l.dial(t.Context(), "", "")
-		require.NoError(t, err)
+		long := must.Get(l.dial(t.Context(), "", ""))(t)
 		go func() {
 			_, _ = io.WriteString(long, "GET / HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 80<<10)+"\r\n\r\n")
 		}()
-		answer, err := http.ReadResponse(bufio.NewReader(long), nil)
-		require.NoError(t, err)
+		answer := must.Get(http.ReadResponse(bufio.NewReader(long), nil))(t)
 		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
 		_ = long.Close()
 	})
@@ -209,15 +205,13 @@ func TestConnectionsThatSayNothing(t *testing.T) {
 			"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n": 30 * time.Second,
 			"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                       90 * time.Second,
 		} {
-			conn, err := l.dial(t.Context(), "", "")
-			require.NoError(t, err)
+			conn := must.Get(l.dial(t.Context(), "", ""))(t)
 			began := time.Now()
 			go func() { _, _ = io.WriteString(conn, said) }()
 			_, _ = io.ReadAll(conn)
 			require.Equal(t, want, time.Since(began), said)
 		}
-		_, err := b.stop()
-		require.NoError(t, err)
+		must.Get(b.stop())(t)
 	})
 }
 
@@ -278,10 +272,8 @@ func TestServerOverLoopback(t *testing.T) {
 	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", server.Addr().String())
 	}
-	response, err := client.Get("https://example.com/")
-	require.NoError(t, err)
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	response := must.Get(client.Get("https://example.com/"))(t)
+	text := must.Get(io.ReadAll(response.Body))(t)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, "hello", string(text))
 	cancel()

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testserver"
 )
@@ -32,8 +33,7 @@ type configMap = metav1.PartialObjectMetadata
 // registered returns Metrics and its registry, which checks everything.
 func registered(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 	registry := prometheus.NewPedanticRegistry()
-	m, err := metrics.New(registry)
-	require.NoError(t, err)
+	m := must.Get(metrics.New(registry))(t)
 	return m, registry
 }
 
@@ -61,8 +61,7 @@ func requireExposition(t *testing.T, registry prometheus.Gatherer, path string, 
 	if *rewrite {
 		require.NoError(t, os.WriteFile(path, exposition(t, registry), 0o644))
 	}
-	expected, err := os.Open(path)
-	require.NoError(t, err)
+	expected := must.Get(os.Open(path))(t)
 	defer expected.Close()
 	require.NoError(t, testutil.GatherAndCompare(registry, expected, names...))
 }
@@ -70,8 +69,7 @@ func requireExposition(t *testing.T, registry prometheus.Gatherer, path string, 
 // values returns the series of a family by their labels, joined with commas. For a histogram, the value is the count.
 func values(t *testing.T, registry prometheus.Gatherer, name string) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	require.NoError(t, err)
+	families := must.Get(registry.Gather())(t)
 	found := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() != name {
@@ -107,14 +105,12 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func (c *cluster) informer(t *testing.T, o informer.Options[*configMap]) *informer.Informer[*configMap] {
-	client, err := apiclient.New(c.config)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(c.config))(t)
 	return informer.New(apiclient.NewPartial[*configMap](client, configMaps, ""), o)
 }
 
 func (c *cluster) create(t *testing.T, name string) {
-	_, err := c.server.Create(configMaps, &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
-	require.NoError(t, err)
+	must.Get(c.server.Create(configMaps, &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))(t)
 }
 
 // start runs a function until the test ends or stop is called.

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -154,8 +155,7 @@ func TestPrioritiesAreBounded(t *testing.T) {
 	require.Equal(t, 1.0, depth["queue,queue,100"], "the most urgent ones are shown")
 	require.Equal(t, 76.0, depth["queue,queue,exceeded_cardinality_limit"])
 	for range 101 {
-		work, err := queue.Get(t.Context())
-		require.NoError(t, err)
+		work := must.Get(queue.Get(t.Context()))(t)
 		queue.Done(work.Key)
 	}
 	depth = values(t, registry, "workqueue_depth")
@@ -171,8 +171,7 @@ func TestDepthWithoutTimes(t *testing.T) {
 	queue := workqueue.New[string](workqueue.Options{Name: "queue"})
 	shown(t)(m.Queue(queue))
 	queue.AddWith("a", workqueue.Item{Priority: 3})
-	_, err := queue.Get(t.Context())
-	require.NoError(t, err)
+	must.Get(queue.Get(t.Context()))(t)
 	queue.AddWith("a", workqueue.Item{Priority: 3})
 	queue.AddWith("b", workqueue.Item{Priority: 3})
 	require.Equal(t, map[string]float64{"queue,queue,0": 1, "queue,queue,3": 1}, values(t, registry, "workqueue_depth"))
@@ -185,8 +184,7 @@ func TestQueueTimes(t *testing.T) {
 		shown(t)(m.Queue(queue))
 		queue.Add("a")
 		linger(3 * time.Second)
-		_, err := queue.Get(t.Context())
-		require.NoError(t, err)
+		must.Get(queue.Get(t.Context()))(t)
 		linger(5 * time.Second)
 		queue.Done("a")
 		text := string(exposition(t, registry))
@@ -200,8 +198,7 @@ func TestHandlersAreBounded(t *testing.T) {
 	maps := newCluster(t).informer(t, informer.Options[*configMap]{})
 	shown(t)(m.Informer("maps", maps))
 	subscribe := func(name string) {
-		_, err := maps.Subscribe(func(api.Change[*configMap]) {}, informer.HandlerOptions{Name: name})
-		require.NoError(t, err)
+		must.Get(maps.Subscribe(func(api.Change[*configMap]) {}, informer.HandlerOptions{Name: name}))(t)
 	}
 	subscribe("twice")
 	subscribe("twice")
@@ -256,8 +253,7 @@ func TestStuckHandler(t *testing.T) {
 		stuck := make(chan struct{})
 		handle := func(api.Change[*configMap]) { <-stuck }
 		subscribe := func() {
-			_, err := maps.Subscribe(handle, informer.HandlerOptions{Name: "stuck"})
-			require.NoError(t, err)
+			must.Get(maps.Subscribe(handle, informer.HandlerOptions{Name: "stuck"}))(t)
 		}
 		seconds := func() map[string]float64 {
 			synctest.Wait()
@@ -281,8 +277,7 @@ func TestStuckHandler(t *testing.T) {
 func TestTwoMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, cluster := range []string{"east", "west"} {
-		m, err := metrics.New(prometheus.WrapRegistererWith(prometheus.Labels{"cluster": cluster}, registry))
-		require.NoError(t, err)
+		m := must.Get(metrics.New(prometheus.WrapRegistererWith(prometheus.Labels{"cluster": cluster}, registry)))(t)
 		shown(t)(m.Controller(newIdle("a")))
 	}
 	require.Equal(t, map[string]float64{"east,a": 0, "west,a": 0}, values(t, registry, "controller_runtime_active_workers"))

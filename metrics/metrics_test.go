@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/scale/shard"
@@ -72,8 +73,7 @@ func TestAControllerAtWork(t *testing.T) {
 		shown(t)(m.Informer("", maps))
 		shown(t)(m.Elector("mill-lock", elector(true)))
 		shown(t)(m.Recorder("mill", recorderStats{Recorded: 6, Dropped: 1, Spam: 2, Written: 3, Failed: 4, Waiting: 5}))
-		_, err := m.Register("mill", totals{5, 4, 3, 2, 1})
-		require.NoError(t, err)
+		must.Get(m.Register("mill", totals{5, 4, 3, 2, 1}))(t)
 		shown(t)(m.Gate("mill", gateStats{Keys: 1, Waits: 2, TimedOut: 3}))
 		half, quarter := hashrange.NewSet(hashrange.Range{To: 1 << 63}), hashrange.NewSet(hashrange.Range{To: 1 << 62})
 		shown(t)(m.Shard(shardStatus{
@@ -174,8 +174,7 @@ func TestNames(t *testing.T) {
 	require.Subset(t, slices.Collect(maps.Keys(found)), slices.Collect(maps.Keys(peers)))
 	descriptions := make(chan *prometheus.Desc, 1000)
 	m := capture{}
-	_, err = metrics.New(&m)
-	require.NoError(t, err)
+	must.Get(metrics.New(&m))(t)
 	m.Describe(descriptions)
 	require.Len(t, found, len(descriptions), "the test shows everything")
 }
@@ -188,8 +187,7 @@ func (c *capture) MustRegister(...prometheus.Collector)      {}
 func (c *capture) Unregister(prometheus.Collector) bool      { return false }
 
 func TestBucketsAreThePeers(t *testing.T) {
-	content, err := os.ReadFile("testdata/exposition.txt")
-	require.NoError(t, err)
+	content := must.Get(os.ReadFile("testdata/exposition.txt"))(t)
 	found := map[string][]string{}
 	for _, b := range bound.FindAllStringSubmatch(string(content), -1) {
 		if b[2] != "+Inf" && !slices.Contains(found[b[1]], b[2]) {
@@ -280,11 +278,9 @@ func TestHandler(t *testing.T) {
 	registry.MustRegister(collectors.NewGoCollector())
 	server := httptest.NewServer(metrics.Handler(registry))
 	defer server.Close()
-	answer, err := http.Get(server.URL)
-	require.NoError(t, err)
+	answer := must.Get(http.Get(server.URL))(t)
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	body := must.Get(io.ReadAll(answer.Body))(t)
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	require.True(t, strings.Contains(string(body), "\nleader_election_master_status{name=\"lock\"} 1\n"), string(body))
 	require.Contains(t, string(body), "\ngo_goroutines ")

@@ -10,6 +10,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestRegisterNumbersInformers registers two informers of one collection, one of them twice.
@@ -19,8 +20,7 @@ func TestRegisterNumbersInformers(t *testing.T) {
 	first, second := c.informer(t, informer.Options[*configMap]{}), c.informer(t, informer.Options[*configMap]{})
 	var removes []func()
 	for _, i := range []any{first, second, first, "a value without metrics"} {
-		remove, err := m.Register("unused", i)
-		require.NoError(t, err)
+		remove := must.Get(m.Register("unused", i))(t)
 		removes = append(removes, remove)
 	}
 	require.Equal(t, map[string]float64{"configmaps": 0, "configmaps #2": 0}, values(t, registry, "leat_informer_synced"))
@@ -38,22 +38,18 @@ func TestFactoryKeepsNoEndedInformer(t *testing.T) {
 	c := newCluster(t)
 	f := factory.New(factory.Options{})
 	start(t, f.Run)
-	remove, err := m.Register("factory", f)
-	require.NoError(t, err)
-	client, err := apiclient.New(c.config)
-	require.NoError(t, err)
+	remove := must.Get(m.Register("factory", f))(t)
+	client := must.Get(apiclient.New(c.config))(t)
 	lw := apiclient.NewPartial[*configMap](client, configMaps, "")
 	var gone []weak.Pointer[informer.Informer[*configMap]]
 	for range 3 {
-		share, err := factory.Shared(f, lw, informer.Options[*configMap]{})
-		require.NoError(t, err)
+		share := must.Get(factory.Shared(f, lw, informer.Options[*configMap]{}))(t)
 		require.Len(t, values(t, registry, "leat_informer_synced"), 1)
 		gone = append(gone, weak.Make(share.Informer))
 		share.Release()
 		<-share.Done()
 	}
-	_, err = factory.Shared(f, lw, informer.Options[*configMap]{})
-	require.NoError(t, err)
+	must.Get(factory.Shared(f, lw, informer.Options[*configMap]{}))(t)
 	require.Len(t, values(t, registry, "leat_informer_synced"), 1)
 	runtime.GC()
 	for _, i := range gone {
@@ -69,15 +65,11 @@ func TestFactoryIsShownOnce(t *testing.T) {
 	m, registry := registered(t)
 	c := newCluster(t)
 	f := factory.New(factory.Options{})
-	client, err := apiclient.New(c.config)
-	require.NoError(t, err)
-	share, err := factory.Shared(f, apiclient.NewPartial[*configMap](client, configMaps, ""), informer.Options[*configMap]{})
-	require.NoError(t, err)
-	_, err = m.Informer("own name", share.Informer)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(c.config))(t)
+	share := must.Get(factory.Shared(f, apiclient.NewPartial[*configMap](client, configMaps, ""), informer.Options[*configMap]{}))(t)
+	must.Get(m.Informer("own name", share.Informer))(t)
 	for range 2 {
-		_, err = m.Register("factory", f)
-		require.NoError(t, err)
+		must.Get(m.Register("factory", f))(t)
 	}
 	require.Equal(t, map[string]float64{"own name": 0}, values(t, registry, "leat_informer_synced"))
 }
@@ -95,8 +87,7 @@ func TestRemovedFactoryShowsNothing(t *testing.T) {
 	m, registry := registered(t)
 	c := newCluster(t)
 	f := &lateFactory{}
-	remove, err := m.Register("factory", f)
-	require.NoError(t, err)
+	remove := must.Get(m.Register("factory", f))(t)
 	remove()
 	f.observe(c.informer(t, informer.Options[*configMap]{}))
 	require.Empty(t, values(t, registry, "leat_informer_synced"))

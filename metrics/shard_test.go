@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/scale/shard"
@@ -23,21 +24,17 @@ func TestAMemberOfAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		measured, registry := registered(t)
 		c := newCluster(t)
-		client, err := apiclient.New(c.config)
-		require.NoError(t, err)
+		client := must.Get(apiclient.New(c.config))(t)
 		member := func(identity string, f hashrange.Field) *shard.Member {
-			s, err := shard.New(client, shard.Options{Namespace: "default", Group: "mill", Identity: identity, Field: f})
-			require.NoError(t, err)
+			s := must.Get(shard.New(client, shard.Options{Namespace: "default", Group: "mill", Identity: identity, Field: f}))(t)
 			return s
 		}
 		foreign, second := member("foreign", hashrange.Namespace), member("second", hashrange.UID)
 		endForeign := start(t, foreign.Run)
 		pass(5 * time.Second)
 
-		m, err := manager.New(manager.Options{Metrics: measured, ShowReasons: true})
-		require.NoError(t, err)
-		r, err := m.AddWith(second, manager.Placement{})
-		require.NoError(t, err)
+		m := must.Get(manager.New(manager.Options{Metrics: measured, ShowReasons: true}))(t)
+		r := must.Get(m.AddWith(second, manager.Placement{}))(t)
 		require.Equal(t, manager.Others, r.Group(), "every replica is a member")
 		admin := m.AdminHandler(manager.AdminOptions{Debug: true, Metrics: metrics.Handler(registry)})
 		get := func(path string) (int, string) {

@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/program"
@@ -50,26 +51,22 @@ var addable = map[string]struct {
 	}, "the request failed", `leat_informer_objects{informer="configmaps in default"}`},
 	"factory.Factory": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
 		f := factory.New(factory.Options{})
-		_, err := factory.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{})
-		require.NoError(t, err)
+		must.Get(factory.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](c, configMaps, "default"), maps{}))(t)
 		return f
 	}, "the request failed", `leat_informer_objects{informer="configmaps in default"}`},
 	"controller.Controller": {func(_ *testing.T, _ *apiclient.Client) manager.Runnable {
 		return controller.New("miller", controller.Func[api.Key](nil), controller.Options{})
 	}, "workers", `controller_runtime_max_concurrent_reconciles{controller="miller"}`},
 	"events.Recorder": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		r, err := events.New(c, events.Options{Controller: "miller"})
-		require.NoError(t, err)
+		r := must.Get(events.New(c, events.Options{Controller: "miller"}))(t)
 		return r
 	}, "event", `leat_recorder_events_total{recorder="miller"}`},
 	"manager.Server": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		s, err := manager.NewServer("mill", manager.ServerOptions{Handler: http.NotFoundHandler(), Listener: make(silent)})
-		require.NoError(t, err)
+		s := must.Get(manager.NewServer("mill", manager.ServerOptions{Handler: http.NotFoundHandler(), Listener: make(silent)}))(t)
 		return s
 	}, "listening", ""},
 	"webhook.Server": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		s, err := webhook.New(webhook.Options{Certificates: source(t, c), Listener: make(silent)})
-		require.NoError(t, err)
+		s := must.Get(webhook.New(webhook.Options{Certificates: source(t, c), Listener: make(silent)}))(t)
 		s.Handle("/bread", webhook.Admission[*corev1.ConfigMap]{Default: webhook.DefaultFunc[*corev1.ConfigMap](nil)})
 		return s
 	}, "certificate of the webhooks", `controller_runtime_webhook_requests_total{code="200",webhook="/bread"}`},
@@ -78,23 +75,19 @@ var addable = map[string]struct {
 		"certificate", "certwatcher_read_certificate_total{}",
 	},
 	"recording.Recorder": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
-		r, err := recording.New(io.Discard, recording.Options{})
-		require.NoError(t, err)
+		r := must.Get(recording.New(io.Discard, recording.Options{}))(t)
 		return r
 	}, "recording", `leat_recording_streams_total{recording="recording"}`},
 	"recording.Ring": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
-		r, err := recording.NewRing(recording.RingOptions{Dir: t.TempDir()})
-		require.NoError(t, err)
+		r := must.Get(recording.NewRing(recording.RingOptions{Dir: t.TempDir()}))(t)
 		return r
 	}, "recording", `leat_recording_streams_total{recording="recording"}`},
 	"shard.Member": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		m, err := shard.New(c, shard.Options{Namespace: "default", Group: "mill"})
-		require.NoError(t, err)
+		m := must.Get(shard.New(c, shard.Options{Namespace: "default", Group: "mill"}))(t)
 		return m
 	}, "cannot list the group", `leat_shard_members{group="mill"}`},
 	"multicluster.Set": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		s, err := multicluster.New(c, multicluster.Options{Selector: api.Selector{Labels: "cluster=yes"}})
-		require.NoError(t, err)
+		s := must.Get(multicluster.New(c, multicluster.Options{Selector: api.Selector{Labels: "cluster=yes"}}))(t)
 		return s
 	}, "the request failed", ""},
 	"shardedsource.Scopes": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
@@ -135,8 +128,7 @@ func TestEverythingThatIsAddedLogsAndHasMetrics(t *testing.T) {
 				t := k.T
 				k.Server.Inject(faults.Fault{Effect: faults.Fail{Code: 500}})
 				core, logs := observer.New(zap.DebugLevel)
-				p, err := program.New(program.Options{Name: "mill", Client: k.Client, Logger: zap.New(core)})
-				require.NoError(t, err)
+				p := must.Get(program.New(program.Options{Name: "mill", Client: k.Client, Logger: zap.New(core)}))(t)
 				part := a.make(t, k.Client)
 				require.Implements(t, (*manager.LoggerUser)(nil), part)
 				p.Add(part)
@@ -160,8 +152,7 @@ func TestEverythingThatIsAddedLogsAndHasMetrics(t *testing.T) {
 // series returns the names and the labels of all series.
 func series(t *testing.T, p *program.Program) string {
 	t.Helper()
-	families, err := p.Registry.Gather()
-	require.NoError(t, err)
+	families := must.Get(p.Registry.Gather())(t)
 	var all []string
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/reflector"
@@ -70,8 +71,7 @@ func TestWholeProgram(t *testing.T) {
 		require.Equal(t, "configmaps in default", objects.Informer().Status().Name)
 		require.NotZero(t, logs.FilterField(zap.String("controller", "copier")).FilterLevelExact(zapcore.ErrorLevel).Len(), "the panic")
 		shown := map[string]bool{}
-		families, err := p.Registry.Gather()
-		require.NoError(t, err)
+		families := must.Get(p.Registry.Gather())(t)
 		for _, f := range families {
 			shown[f.GetName()] = true
 		}
@@ -144,16 +144,14 @@ func TestInvalidOptions(t *testing.T) {
 func offline(t *testing.T, o program.Options) *program.Program {
 	t.Helper()
 	o.Name, o.Config.Host, o.Logger = "mill", "http://127.0.0.1:1", zap.NewNop()
-	p, err := program.New(o)
-	require.NoError(t, err)
+	p := must.Get(program.New(o))(t)
 	return p
 }
 
 // TestAddWhileItRuns adds a type and a controller to a running program.
 func TestAddWhileItRuns(t *testing.T) {
 	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
-		p, err := program.New(program.Options{Name: "mill", Client: k.Client, Logger: zap.NewNop()})
-		require.NoError(t, err)
+		p := must.Get(program.New(program.Options{Name: "mill", Client: k.Client, Logger: zap.NewNop()}))(t)
 		k.Start(p.Run)
 		testkit.Create(k, configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
 		var seen []api.Key
@@ -189,8 +187,7 @@ func TestConfigWithoutAHost(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		client := apiclient.NewTyped[*corev1.ConfigMap](p.Client, configMaps, "default")
-		_, err = client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{}))(t)
 		requests := k.Server.Requests()
 		last := requests[len(requests)-1]
 		require.Equal(t, "baker", last.Query.Get("fieldManager"))

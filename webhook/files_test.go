@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/webhook"
 )
 
@@ -34,13 +35,10 @@ func newAuthority(t *testing.T) *authority {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	a := &authority{key: key, pool: x509.NewCertPool()}
-	a.cert, err = x509.ParseCertificate(der)
-	require.NoError(t, err)
+	a.cert = must.Get(x509.ParseCertificate(der))(t)
 	a.pool.AddCert(a.cert)
 	return a
 }
@@ -48,16 +46,13 @@ func newAuthority(t *testing.T) *authority {
 // issue returns a serving certificate and its key in PEM.
 func (a *authority) issue(t *testing.T, name string, until time.Time) (cert, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key)
-	require.NoError(t, err)
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key))(t)
+	pkcs8 := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
@@ -74,8 +69,7 @@ func (a *authority) write(t *testing.T, folder, name string, until time.Time) (c
 // served returns the name in the certificate that a new connection gets.
 func served(t *testing.T, r rig) string {
 	t.Helper()
-	c, err := webhook.CertificatesOf(r.Server).Certificate(t.Context())
-	require.NoError(t, err)
+	c := must.Get(webhook.CertificatesOf(r.Server).Certificate(t.Context()))(t)
 	return c.Leaf.Subject.CommonName
 }
 
@@ -130,8 +124,7 @@ func TestAnExpiredCertificateIsLogged(t *testing.T) {
 // TestConnectionsGetTheCertificateOfTheFiles connects to a running server.
 func TestConnectionsGetTheCertificateOfTheFiles(t *testing.T) {
 	s := start(t, onLoopback())
-	connection, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{RootCAs: s.pool, ServerName: "localhost"})
-	require.NoError(t, err)
+	connection := must.Get(tls.Dial("tcp", s.Addr().String(), &tls.Config{RootCAs: s.pool, ServerName: "localhost"}))(t)
 	require.Equal(t, "localhost", connection.ConnectionState().PeerCertificates[0].Subject.CommonName)
 	require.NoError(t, connection.Close())
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/webhook"
 )
 
@@ -49,9 +50,7 @@ func newRig(t *testing.T, o webhook.Options) rig {
 	if o.Certificates == nil && o.CertFile == "" {
 		o.CertFile, o.KeyFile = "unused", "unused"
 	}
-	var err error
-	r.Server, err = webhook.New(o)
-	require.NoError(t, err)
+	r.Server = must.Get(webhook.New(o))(t)
 	return r
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestPatches(t *testing.T) {
@@ -65,8 +67,7 @@ func TestPatches(t *testing.T) {
 		"the whole value":   {`1`, `1`, `2`, `[{"op":"replace","path":"","value":2}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			patch, err := patchOf([]byte(c.raw), []byte(c.before), []byte(c.after))
-			require.NoError(t, err)
+			patch := must.Get(patchOf([]byte(c.raw), []byte(c.before), []byte(c.after)))(t)
 			if name == "an element that changes and moves keeps what the type does not declare" {
 				require.JSONEq(t, `{"c":[{"name":"b","n":3,"x":2},{"name":"c"},{"name":"a","x":1}]}`, apply(t, c.raw, patch))
 				return
@@ -84,8 +85,7 @@ func apply(t *testing.T, raw string, patch []byte) string {
 	if patch == nil {
 		return raw
 	}
-	decoded, err := jsonpatch.DecodePatch(patch)
-	require.NoError(t, err)
+	decoded := must.Get(jsonpatch.DecodePatch(patch))(t)
 	patched, err := decoded.Apply([]byte(raw))
 	require.NoError(t, err, "%s of %s", patch, raw)
 	return string(patched)
@@ -101,13 +101,11 @@ func FuzzPatch(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		before := map[string]any{"a": tree(r, 3), "b": tree(r, 3)}
 		after := map[string]any{"a": mutated(r, before["a"]), "b": tree(r, 2)}
-		patch, err := patchOf(jsonOf(t, before), jsonOf(t, before), jsonOf(t, after))
-		require.NoError(t, err)
+		patch := must.Get(patchOf(jsonOf(t, before), jsonOf(t, before), jsonOf(t, after)))(t)
 		require.JSONEq(t, string(jsonOf(t, after)), apply(t, string(jsonOf(t, before)), patch))
 
 		raw := map[string]any{"a": before["a"], "b": before["b"], "x": tree(r, 2)}
-		patch, err = patchOf(jsonOf(t, raw), jsonOf(t, before), jsonOf(t, after))
-		require.NoError(t, err)
+		patch = must.Get(patchOf(jsonOf(t, raw), jsonOf(t, before), jsonOf(t, after)))(t)
 		want := map[string]any{"a": after["a"], "b": after["b"], "x": raw["x"]}
 		require.JSONEq(t, string(jsonOf(t, want)), apply(t, string(jsonOf(t, raw)), patch))
 	})
@@ -115,8 +113,7 @@ func FuzzPatch(f *testing.F) {
 
 func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(v))(t)
 	return text
 }
 

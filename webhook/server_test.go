@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/webhook"
 )
@@ -207,8 +208,7 @@ func TestASlowBodyEnds(t *testing.T) {
 	s.Handle("/validate", allowAll())
 	body, rest := io.Pipe()
 	defer rest.Close()
-	answer, err := s.client(&tls.Config{RootCAs: s.pool}).Post(s.url+"/validate", "application/json", body)
-	require.NoError(t, err)
+	answer := must.Get(s.client(&tls.Config{RootCAs: s.pool}).Post(s.url+"/validate", "application/json", body))(t)
 	defer answer.Body.Close()
 	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
 	require.Contains(t, s.refusals()[0], "400: cannot read the body: ")
@@ -258,8 +258,7 @@ func TestRequestsInFlightEnd(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	const certificates, limits = "webhook: Options need either CertFile and KeyFile, or Certificates", "webhook: Options.Limits must not be negative"
 	const address = "webhook: Options have an Address and a Listener; set only one"
@@ -321,8 +320,7 @@ func TestRunClosesTheListener(t *testing.T) {
 		"the end of a source": {Certificates: source{failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
+			listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 			o.Listener = listener
 			require.Error(t, newRig(t, o).Run(t.Context()))
 			require.ErrorIs(t, listener.Close(), net.ErrClosed)
@@ -333,8 +331,7 @@ func TestRunClosesTheListener(t *testing.T) {
 // TestAServerWithALoggerAndAnObserverKeepsThem gives them to another server too, after a webhook was added.
 func TestAServerWithALoggerAndAnObserverKeepsThem(t *testing.T) {
 	own := newRig(t, webhook.Options{})
-	bare, err := webhook.New(webhook.Options{CertFile: "unused", KeyFile: "unused"})
-	require.NoError(t, err)
+	bare := must.Get(webhook.New(webhook.Options{CertFile: "unused", KeyFile: "unused"}))(t)
 	hook := webhook.Admission[*corev1.Pod]{Default: webhook.DefaultFunc[*corev1.Pod](nil)}
 	core, logs := observer.New(zap.DebugLevel)
 	given := &counts{}
@@ -371,8 +368,7 @@ func TestObserversMayUseTheServer(t *testing.T) {
 		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/hook", nil))
 		code = w.Code
 	}}
-	s, err := webhook.New(webhook.Options{CertFile: "unused", KeyFile: "unused", Observer: observer})
-	require.NoError(t, err)
+	s = must.Get(webhook.New(webhook.Options{CertFile: "unused", KeyFile: "unused", Observer: observer}))(t)
 	s.Handle("/hook", allowAll())
 	require.Equal(t, http.StatusMethodNotAllowed, code)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testkit"
 )
@@ -35,8 +36,7 @@ func TestPreload(t *testing.T) {
 					o.Hold = packed.Bytes[*corev1.Pod]()
 				}
 				client := apiclient.NewTyped[*corev1.Pod](k.Client, pods, "")
-				i, err := clientgo.Preload(factory, client, o)
-				require.NoError(k, err)
+				i := must.Get(clientgo.Preload(factory, client, o))(k)
 				require.NotContains(k, o.Indexers, cache.NamespaceIndex, "the caller's map")
 				generated := factory.Core().V1().Pods()
 				require.Equal(k, i.GetIndexer(), generated.Informer().GetIndexer())
@@ -53,12 +53,10 @@ func TestPreload(t *testing.T) {
 				}
 				require.Equal(k, []string{"add a initial=true", "add b initial=true"}, r.take())
 
-				web, err := lister.Pods("default").List(labels.SelectorFromSet(labels.Set{"app": "web"}))
-				require.NoError(k, err)
+				web := must.Get(lister.Pods("default").List(labels.SelectorFromSet(labels.Set{"app": "web"})))(k)
 				require.Len(k, web, 1)
 				require.Equal(k, "n", web[0].Spec.NodeName, "the factory's transform")
-				onNode, err := i.GetIndexer().ByIndex("node", "n")
-				require.NoError(k, err)
+				onNode := must.Get(i.GetIndexer().ByIndex("node", "n"))(k)
 				require.Len(k, onNode, 2)
 				k.Pass(time.Minute)
 				require.Equal(k, []string{"resync a", "resync b"}, r.take(), "the factory's period")
@@ -78,8 +76,7 @@ func TestPreloadComesFirst(t *testing.T) {
 
 // TestPreloadRefusesAnInformerName: the name is for metrics that leat does not publish.
 func TestPreloadRefusesAnInformerName(t *testing.T) {
-	name, err := cache.NewInformerName("test-preload")
-	require.NoError(t, err)
+	name := must.Get(cache.NewInformerName("test-preload"))(t)
 	defer name.Release()
 	run(t, func(k *testkit.Kit) {
 		factory := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(), 0, informers.WithInformerName(name))

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -15,6 +14,7 @@ import (
 	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
@@ -108,7 +108,6 @@ func keys(s cache.Store) []string {
 
 func mustAdd(t *testing.T, i cache.SharedInformer, h cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
 	t.Helper()
-	r, err := i.AddEventHandler(h)
-	require.NoError(t, err)
+	r := must.Get(i.AddEventHandler(h))(t)
 	return r
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testkit"
 )
@@ -104,10 +105,8 @@ func TestResync(t *testing.T) {
 		i := newInformer(k, o)
 		var byDefault, often, never recorder
 		mustAdd(k.T, i, &byDefault)
-		_, err := i.AddEventHandlerWithResyncPeriod(&often, 30*time.Second)
-		require.NoError(k, err)
-		_, err = i.AddEventHandlerWithResyncPeriod(&never, 0)
-		require.NoError(k, err)
+		must.Get(i.AddEventHandlerWithResyncPeriod(&often, 30*time.Second))(k)
+		must.Get(i.AddEventHandlerWithResyncPeriod(&never, 0))(k)
 		start(k, i)
 		for _, r := range []*recorder{&byDefault, &often, &never} {
 			require.Len(k, r.take(), 2)
@@ -127,8 +126,7 @@ func TestAnInformerWithoutAPeriodNeverResyncs(t *testing.T) {
 	run(t, func(k *testkit.Kit) {
 		i := newInformer(k, clientgo.Options[*corev1.Pod]{})
 		var r recorder
-		_, err := i.AddEventHandlerWithResyncPeriod(&r, time.Minute)
-		require.NoError(k, err)
+		must.Get(i.AddEventHandlerWithResyncPeriod(&r, time.Minute))(k)
 		start(k, i)
 		r.take()
 		k.Pass(time.Hour)
@@ -294,8 +292,7 @@ func TestPacked(t *testing.T) {
 		require.Equal(k, "n", first.(*corev1.Pod).Spec.NodeName)
 		second, _, _ := i.GetStore().GetByKey("default/a")
 		require.NotSame(k, first, second, "each reader gets a copy")
-		inNamespace, err := i.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
-		require.NoError(k, err)
+		inNamespace := must.Get(i.GetIndexer().ByIndex(cache.NamespaceIndex, "default"))(k)
 		require.Len(k, inNamespace, 2)
 		require.ErrorContains(k, i.GetStore().Add(pod("c")), "Options.Hold")
 	})
@@ -319,8 +316,7 @@ func TestPanicsAreThoseOfClientGo(t *testing.T) {
 }
 
 func TestOptionsThatCannotBeHonoured(t *testing.T) {
-	name, err := cache.NewInformerName("test-refused")
-	require.NoError(t, err)
+	name := must.Get(cache.NewInformerName("test-refused"))(t)
 	defer name.Release()
 	lw := &cache.ListWatch{}
 	o := cache.SharedIndexInformerOptions{Identifier: name.WithResource(pods.GroupVersionResource())}

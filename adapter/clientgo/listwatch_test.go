@@ -22,6 +22,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // running runs an informer in a bubble and returns a function that stops it.
@@ -59,8 +60,7 @@ func TestFakeClientset(t *testing.T) {
 
 		_, err := clientset.CoreV1().Pods("default").Create(t.Context(), pod("b"), metav1.CreateOptions{})
 		require.NoError(t, err)
-		_, err = clientset.CoreV1().Pods("default").Update(t.Context(), pod("a", "web"), metav1.UpdateOptions{})
-		require.NoError(t, err)
+		must.Get(clientset.CoreV1().Pods("default").Update(t.Context(), pod("a", "web"), metav1.UpdateOptions{}))(t)
 		synctest.Wait()
 		require.Equal(t, []string{"add b initial=false", "update a"}, r.take())
 		require.NoError(t, clientset.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
@@ -68,8 +68,7 @@ func TestFakeClientset(t *testing.T) {
 		require.Equal(t, []string{"delete a"}, r.take())
 
 		lister := listers.NewPodLister(i.GetIndexer())
-		b, err := lister.Pods("default").Get("b")
-		require.NoError(t, err)
+		b := must.Get(lister.Pods("default").Get("b"))(t)
 		require.Equal(t, "b", b.Name)
 		_, err = lister.Pods("default").Get("a")
 		require.True(t, apierrors.IsNotFound(err))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/leatproject/leat/adapter/clientgo"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 )
 
@@ -102,17 +103,13 @@ func TestIndexes(t *testing.T) {
 		list, err := s.ByIndex("app", "web")
 		require.NoError(t, err)
 		require.Equal(t, []string{"ab", "bc"}, names(list))
-		list, err = s.ByIndex("app", "none")
-		require.NoError(t, err)
+		list = must.Get(s.ByIndex("app", "none"))(t)
 		require.Empty(t, list)
-		list, err = s.Index("app", pod("z", "db"))
-		require.NoError(t, err)
+		list = must.Get(s.Index("app", pod("z", "db")))(t)
 		require.Equal(t, []string{"d"}, names(list))
-		list, err = s.Index("letters", pod("abd"))
-		require.NoError(t, err)
+		list = must.Get(s.Index("letters", pod("abd")))(t)
 		require.Equal(t, []string{"ab", "bc", "d"}, names(list), "each once")
-		indexed, err := s.IndexKeys("letters", "b")
-		require.NoError(t, err)
+		indexed := must.Get(s.IndexKeys("letters", "b"))(t)
 		require.Equal(t, []string{"default/ab", "default/bc"}, indexed)
 		values := s.ListIndexFuncValues("app")
 		slices.Sort(values)
@@ -129,8 +126,7 @@ func TestIndexes(t *testing.T) {
 		require.Error(t, s.AddIndexers(cache.Indexers{"app": cache.MetaNamespaceIndexFunc, "new": cache.MetaNamespaceIndexFunc}))
 		require.NotContains(t, s.GetIndexers(), "new", "all or nothing")
 		require.NoError(t, s.AddIndexers(cache.Indexers{"late": func(obj any) ([]string, error) { return []string{name(obj)}, nil }}))
-		list, err = s.ByIndex("late", "d")
-		require.NoError(t, err)
+		list = must.Get(s.ByIndex("late", "d"))(t)
 		require.Equal(t, []string{"d"}, names(list))
 		require.Contains(t, s.GetIndexers(), "late")
 	})

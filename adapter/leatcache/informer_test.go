@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leatproject/leat/adapter/leatcache"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -76,8 +77,7 @@ func TestHandlers(t *testing.T) {
 				i, err := c.GetInformer(r.Context(), &corev1.Pod{})
 				require.NoError(r, err, "before the start it does not wait")
 				early, late := &events{}, &events{}
-				before, err := i.AddEventHandler(early)
-				require.NoError(r, err)
+				before := must.Get(i.AddEventHandler(early))(r)
 				require.False(r, i.HasSynced() || before.HasSynced())
 				r.start(c)
 				require.True(r, c.WaitForCacheSync(r.Context()))
@@ -89,8 +89,7 @@ func TestHandlers(t *testing.T) {
 				initial := []string{"add a/one true", "add a/two true", "add b/one true", "add c/one true"}
 				require.ElementsMatch(r, initial, early.take())
 
-				after, err := i.AddEventHandler(late)
-				require.NoError(r, err)
+				after := must.Get(i.AddEventHandler(late))(r)
 				require.ElementsMatch(r, initial, late.take())
 				require.True(r, after.HasSynced())
 
@@ -120,11 +119,9 @@ func TestTombstones(t *testing.T) {
 	run(t, func(r *rig) {
 		pod := r.create("b", "gone", "web", "")
 		c := r.cache(cache.Options{})
-		i, err := c.GetInformer(r.Context(), &corev1.Pod{})
-		require.NoError(r, err)
+		i := must.Get(c.GetInformer(r.Context(), &corev1.Pod{}))(r)
 		e := &events{}
-		_, err = i.AddEventHandler(e)
-		require.NoError(r, err)
+		must.Get(i.AddEventHandler(e))(r)
 		require.Len(r, e.take(), 5)
 		r.cluster.Server.Inject(faults.Fault{Match: faults.Match{Resource: "pods", Frames: []watch.EventType{watch.Deleted}}, Times: 1, Effect: faults.Drop{}})
 		require.NoError(r, r.direct.Delete(r.Context(), pod, client.GracePeriodSeconds(0)))
@@ -143,15 +140,11 @@ func TestResync(t *testing.T) {
 		c := r.make(leatcache.Options{}, cache.Options{SyncPeriod: &hour, ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {SyncPeriod: &minute, Field: nil, Label: app("web")},
 		}})
-		i, err := c.GetInformer(r.Context(), &corev1.Pod{})
-		require.NoError(r, err)
+		i := must.Get(c.GetInformer(r.Context(), &corev1.Pod{}))(r)
 		own, never, rare := &events{}, &events{}, &events{}
-		_, err = i.AddEventHandler(own)
-		require.NoError(r, err)
-		_, err = i.AddEventHandlerWithResyncPeriod(never, 0)
-		require.NoError(r, err)
-		_, err = i.AddEventHandlerWithOptions(rare, toolscache.HandlerOptions{ResyncPeriod: &hour})
-		require.NoError(r, err)
+		must.Get(i.AddEventHandler(own))(r)
+		must.Get(i.AddEventHandlerWithResyncPeriod(never, 0))(r)
+		must.Get(i.AddEventHandlerWithOptions(rare, toolscache.HandlerOptions{ResyncPeriod: &hour}))(r)
 		r.start(c)
 		require.Len(r, own.take(), 2)
 		require.Len(r, never.take(), 2)
@@ -179,12 +172,10 @@ func TestRemoveInformer(t *testing.T) {
 		require.ErrorContains(r, err, "the informer of /v1, Kind=Node has ended")
 
 		stop := r.start(c)
-		first, err := c.GetInformerForKind(r.Context(), podKind)
-		require.NoError(r, err)
+		first := must.Get(c.GetInformerForKind(r.Context(), podKind))(r)
 		require.NoError(r, c.RemoveInformer(r.Context(), &corev1.Pod{}))
 		waitFor(r, first.IsStopped)
-		second, err := c.GetInformer(r.Context(), &corev1.Pod{})
-		require.NoError(r, err)
+		second := must.Get(c.GetInformer(r.Context(), &corev1.Pod{}))(r)
 		require.True(r, second.HasSynced())
 		require.False(r, second.IsStopped())
 		require.Len(r, r.names(c), 4)
@@ -231,10 +222,8 @@ func TestCheckersEndWithTheCache(t *testing.T) {
 		stall := r.cluster.Server.Inject(faults.Fault{Match: faults.Match{Resource: "pods"}, Effect: faults.Stall{}})
 		defer stall.Remove()
 		ask := func(c cache.Cache) []toolscache.DoneChecker {
-			i, err := c.GetInformer(r.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
-			require.NoError(r, err)
-			handle, err := i.AddEventHandler(&events{})
-			require.NoError(r, err)
+			i := must.Get(c.GetInformer(r.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false)))(r)
+			handle := must.Get(i.AddEventHandler(&events{}))(r)
 			return []toolscache.DoneChecker{i.HasSyncedChecker(), handle.HasSyncedChecker()}
 		}
 		o := cache.Options{DefaultNamespaces: map[string]cache.Config{"a": {}, "b": {}}}

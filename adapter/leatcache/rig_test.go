@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/leatcache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver/cluster"
 )
@@ -29,9 +30,7 @@ func run(t *testing.T, f func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, cluster: cluster.Start(t, cluster.Options{Lenient: true})}
-		var err error
-		r.direct, err = client.New(r.cluster.Config(), client.Options{})
-		require.NoError(t, err)
+		r.direct = must.Get(client.New(r.cluster.Config(), client.Options{}))(t)
 		for _, p := range []struct{ namespace, name, app, node string }{
 			{"a", "one", "web", "n1"}, {"a", "two", "db", "n1"}, {"b", "one", "web", "n2"}, {"c", "one", "db", "n1"},
 		} {
@@ -55,8 +54,7 @@ func (r *rig) create(namespace, name, app, node string) *corev1.Pod {
 // make makes a cache that does not run.
 func (r *rig) make(own leatcache.Options, o cache.Options) cache.Cache {
 	r.Helper()
-	c, err := own.New(r.cluster.Config(), o)
-	require.NoError(r, err)
+	c := must.Get(own.New(r.cluster.Config(), o))(r)
 	return c
 }
 

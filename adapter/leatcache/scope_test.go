@@ -21,6 +21,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/leatcache"
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -80,8 +81,7 @@ func TestWhatIsCached(t *testing.T) {
 				c := r.cache(test.o)
 				require.ElementsMatch(r, test.want, r.names(c))
 				for _, p := range test.want {
-					key, err := api.ParseKey(p)
-					require.NoError(r, err)
+					key := must.Get(api.ParseKey(p))(r)
 					require.NoError(r, c.Get(r.Context(), key, &corev1.Pod{}))
 				}
 				if test.o.DefaultFieldSelector == nil { // nodes have no such field
@@ -184,8 +184,7 @@ type unregistered struct{ corev1.Pod }
 // TestHTTPClient sends the requests of informers with the client of the options.
 func TestHTTPClient(t *testing.T) {
 	run(t, func(r *rig) {
-		httpClient, err := rest.HTTPClientFor(r.cluster.Config())
-		require.NoError(r, err)
+		httpClient := must.Get(rest.HTTPClientFor(r.cluster.Config()))(r)
 		next := httpClient.Transport
 		var pods atomic.Int64
 		httpClient.Transport = roundTripper(func(q *http.Request) (*http.Response, error) {

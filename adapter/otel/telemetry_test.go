@@ -27,6 +27,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
@@ -114,8 +115,7 @@ func TestSpans(t *testing.T) {
 			}
 			return controller.Result{}, nil
 		})), controller.For(maps.Informer()))
-		_, err = p.Manager.AddWith(telemetry, manager.Placement{Group: manager.Servers})
-		require.NoError(t, err)
+		must.Get(p.Manager.AddWith(telemetry, manager.Placement{Group: manager.Servers}))(t)
 		running := k.Start(p.Run)
 		created := time.Now()
 		testkit.Create(k, configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "north"}})
@@ -166,8 +166,7 @@ func TestTargets(t *testing.T) {
 		"/api/v1/pods", "/k8s/cluster/api/v1/namespaces/default/pods/web/status", "/apis/apps/v1/namespaces/default/deployments",
 		"/api/v1/namespaces/default", "/api/v1/namespaces/default/finalize", "/apis/apps/v1/deployments/x/scale", "/openapi/v3/apis/x", "/version", "/apis", "/",
 	} {
-		answer, err := client.Get(server.URL + path + "?secret=1")
-		require.NoError(t, err)
+		answer := must.Get(client.Get(server.URL + path + "?secret=1"))(t)
 		require.NoError(t, answer.Body.Close())
 	}
 	server.Close()
@@ -203,21 +202,17 @@ func TestOTLP(t *testing.T) {
 	}))
 	defer collector.Close()
 	address := strings.TrimPrefix(collector.URL, "http://")
-	spans, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(address), otlptracehttp.WithInsecure())
-	require.NoError(t, err)
-	values, err := otlpmetrichttp.New(t.Context(), otlpmetrichttp.WithEndpoint(address), otlpmetrichttp.WithInsecure())
-	require.NoError(t, err)
+	spans := must.Get(otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(address), otlptracehttp.WithInsecure()))(t)
+	values := must.Get(otlpmetrichttp.New(t.Context(), otlpmetrichttp.WithEndpoint(address), otlpmetrichttp.WithInsecure()))(t)
 	registry := prometheus.NewRegistry()
 	ground := prometheus.NewCounter(prometheus.CounterOpts{Name: "ground_total", Help: "Sacks."})
 	registry.MustRegister(ground)
 	ground.Add(7)
-	telemetry, err := otel.New(otel.Options{Name: "mill", Spans: spans, Metrics: values, Registry: registry})
-	require.NoError(t, err)
+	telemetry := must.Get(otel.New(otel.Options{Name: "mill", Spans: spans, Metrics: values, Registry: registry}))(t)
 	r := otel.Reconciler(telemetry, "mill", controller.Func[string](func(context.Context, string) (controller.Result, error) {
 		return controller.Result{}, nil
 	}))
-	_, err = r.Reconcile(t.Context(), "north")
-	require.NoError(t, err)
+	must.Get(r.Reconcile(t.Context(), "north"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, telemetry.Run(ctx))
@@ -233,8 +228,7 @@ type broken struct{ kept }
 func (*broken) Shutdown(context.Context) error { return errors.New("no collector") }
 
 func TestRunReportsWhatItCouldNotWrite(t *testing.T) {
-	telemetry, err := otel.New(otel.Options{Name: "mill", Spans: &broken{}})
-	require.NoError(t, err)
+	telemetry := must.Get(otel.New(otel.Options{Name: "mill", Spans: &broken{}}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.EqualError(t, telemetry.Run(ctx), "otel: write the last spans and metrics: no collector")

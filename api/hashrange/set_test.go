@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api/hashrange"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestHashIsThatOfTheServer(t *testing.T) {
@@ -39,8 +40,7 @@ func TestSelectorIsThatOfTheServer(t *testing.T) {
 			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				UID: types.UID(fmt.Sprint(r.Uint64())), Namespace: fmt.Sprint("team-", r.IntN(100)),
 			}}
-			want, err := server.Matches(o)
-			require.NoError(t, err)
+			want := must.Get(server.Matches(o))(t)
 			value := o.Namespace
 			if field == hashrange.UID {
 				value = string(o.UID)
@@ -72,8 +72,7 @@ func TestSets(t *testing.T) {
 		union, both, minus := a.Union(b), a.Intersect(b), a.Minus(b)
 		for _, s := range []hashrange.Set{union, both, minus} {
 			requireNormal(t, s)
-			parsed, err := hashrange.Parse(s.String())
-			require.NoError(t, err)
+			parsed := must.Get(hashrange.Parse(s.String()))(t)
 			require.True(t, parsed.Equal(s))
 		}
 		for _, h := range probes(a, b) {

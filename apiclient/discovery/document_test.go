@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const (
@@ -67,8 +68,7 @@ func TestFallBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(tc.pages)
 			m := discovery.New(s.client(t), discovery.Options{})
-			all, err := m.All(t.Context())
-			require.NoError(t, err)
+			all := must.Get(m.All(t.Context()))(t)
 			require.Len(t, all, 15)
 			require.Equal(t, tc.requests, s.requests(), "each document is read once")
 		})
@@ -80,14 +80,12 @@ func TestHalfAServer(t *testing.T) {
 	forbidden := status(403, "Forbidden", `forbidden: User "joe" cannot get path`)
 	t.Run("no core group", func(t *testing.T) {
 		m := discovery.New(newServer(map[string]page{"/apis+": aggregatedPages["/apis+"]}).client(t), discovery.Options{})
-		_, err := m.Lookup(t.Context(), "deploy")
-		require.NoError(t, err)
+		must.Get(m.Lookup(t.Context(), "deploy"))(t)
 		require.Empty(t, m.Failed(), "a server may lack the core group")
 	})
 	t.Run("no groups", func(t *testing.T) {
 		m := discovery.New(newServer(map[string]page{"/api+": aggregatedPages["/api+"]}).client(t), discovery.Options{})
-		_, err := m.Lookup(t.Context(), "po")
-		require.NoError(t, err)
+		must.Get(m.Lookup(t.Context(), "po"))(t)
 	})
 	t.Run("groups forbidden", func(t *testing.T) {
 		s := newServer(aggregatedPages)
@@ -99,8 +97,7 @@ func TestHalfAServer(t *testing.T) {
 		require.NoError(t, err, "the resources were read earlier")
 
 		m = discovery.New(s.client(t), discovery.Options{})
-		_, err = m.Lookup(t.Context(), "po")
-		require.NoError(t, err)
+		must.Get(m.Lookup(t.Context(), "po"))(t)
 		_, err = m.Lookup(t.Context(), "deploy")
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
 		require.True(t, apierrors.IsForbidden(err), "the error has the reason")
@@ -220,8 +217,7 @@ func TestOddEntries(t *testing.T) {
 			group("g", "v2", entry("cogs", "Cog")),
 		}, ",") + `]}`),
 	}).client(t), discovery.Options{})
-	all, err := m.All(t.Context())
-	require.NoError(t, err)
+	all := must.Get(m.All(t.Context()))(t)
 	var names []string
 	for _, r := range all {
 		names = append(names, r.Kind+" "+r.Plural+"."+r.Version+"."+r.Group)
@@ -250,8 +246,7 @@ func TestManyEntries(t *testing.T) {
 			`{"metadata":{"name":"last"},"versions":[{"version":"v1","resources":[` + resources.String() + `{"resource":"r0","responseKind":{"kind":"R"}}]}]}]}`),
 	}).client(t), discovery.Options{})
 	began := time.Now()
-	all, err := m.All(t.Context())
-	require.NoError(t, err)
+	all := must.Get(m.All(t.Context()))(t)
 	require.Len(t, all, many)
 	require.Less(t, time.Since(began), 30*time.Second)
 }
@@ -266,8 +261,7 @@ func TestOddGroupsOfAnOldServer(t *testing.T) {
 		"/apis/g/v1": plain(`{"resources":[{"name":"axles","kind":"Axle"}]}`),
 	})
 	m := discovery.New(s.client(t), discovery.Options{})
-	all, err := m.All(t.Context())
-	require.NoError(t, err)
+	all := must.Get(m.All(t.Context()))(t)
 	require.Len(t, all, 2)
 	require.Len(t, all[0].Subresources, 1)
 	require.Equal(t, []string{"/api", "/api/v1", "/apis", "/apis/g/v1", "/apis/g/gone"}, s.requests())

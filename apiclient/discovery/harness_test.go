@@ -10,10 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 )
 
@@ -94,8 +93,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) client(t *testing.T) *apiclient.Client {
 	t.Helper()
-	c, err := apiclient.New(apiclient.Config{Host: "http://server.memory", DialContext: listerwatchertest.Serve(t, s)})
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://server.memory", DialContext: listerwatchertest.Serve(t, s)}))(t)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -180,8 +181,7 @@ func plainly(all []discovery.APIResource) (out []api.Resource) {
 // TestAll also checks facts that only one of the two formats has.
 func TestAll(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
-		all, err := m.All(t.Context())
-		require.NoError(t, err)
+		all := must.Get(m.All(t.Context()))(t)
 		bindings := api.Resource{Version: "v1", Kind: "Binding", Plural: "bindings", Namespaced: true}
 		require.Equal(t, []api.Resource{
 			bindings, events, nodes, pods, deployments, newEvents, scalers, oldScalers, classes, attributes, mills, oldMills, weirs, windmills, wheels,
@@ -207,8 +207,7 @@ func TestAll(t *testing.T) {
 		require.False(t, all[3].Can("get", "delete"))
 
 		all[0].Plural = "changed"
-		again, err := m.All(t.Context())
-		require.NoError(t, err)
+		again := must.Get(m.All(t.Context()))(t)
 		require.Equal(t, bindings, again[0].Resource, "the slice is the caller's")
 	})
 }
@@ -229,11 +228,9 @@ func TestAmbiguity(t *testing.T) {
 	template, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Template"})
 	require.NoError(t, err)
 	require.Equal(t, "templates", template.Plural, "the resource that can be read wins")
-	rim, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Rim"})
-	require.NoError(t, err)
+	rim := must.Get(m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Rim"}))(t)
 	require.Equal(t, "rims", rim.Plural, "the resource that can be listed wins")
-	data, err := m.Lookup(t.Context(), "data")
-	require.NoError(t, err)
+	data := must.Get(m.Lookup(t.Context(), "data"))(t)
 	require.Equal(t, "data", data.Plural, "a plural name wins over another resource's singular")
 
 	_, err = m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Axle"})
@@ -260,8 +257,7 @@ func TestAnExactGroupComesFirst(t *testing.T) {
 			{"metadata":{"name":"ex"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]}]}`),
 	}).client(t), discovery.Options{})
 	for asked, group := range map[string]string{"cogs.ex": "ex", "cogs.v1.ex": "ex", "cogs.v1.v1.ex": "v1.ex", "cogs.ex.a": "ex.ample", "cogs": "ex.ample"} {
-		found, err := m.Lookup(t.Context(), asked)
-		require.NoError(t, err)
+		found := must.Get(m.Lookup(t.Context(), asked))(t)
 		require.Equal(t, group, found.Group, asked)
 	}
 }
@@ -298,14 +294,12 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 		},
 		"namespace": {Version: "v1", Kind: "Namespace", Plural: "namespaces"},
 	} {
-		got, err := discovery.Lookup(t.Context(), c, name)
-		require.NoError(t, err)
+		got := must.Get(discovery.Lookup(t.Context(), c, name))(t)
 		require.Equal(t, want, got)
 	}
 
 	cfg.BearerToken = apiclient.NewSecret("bad")
-	stranger, err := apiclient.New(cfg)
-	require.NoError(t, err)
+	stranger := must.Get(apiclient.New(cfg))(t)
 	_, err = discovery.Lookup(t.Context(), stranger, "pods")
 	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
 	require.NotErrorIs(t, err, discovery.ErrUnknownResource)

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -226,8 +227,7 @@ func TestAReadingDoesNotStopOthers(t *testing.T) {
 		refreshed := make(chan error)
 		go func() { refreshed <- m.Refresh(ctx) }()
 		synctest.Wait()
-		_, err := m.Lookup(t.Context(), "po")
-		require.NoError(t, err)
+		must.Get(m.Lookup(t.Context(), "po"))(t)
 		cancel()
 		require.ErrorIs(t, <-refreshed, context.Canceled)
 	})
@@ -246,8 +246,7 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 			require.EqualError(t, err, "discovery: documents that could not be read: 1; the first: get /apis/g.example/v1: the server behind this API does not answer")
 			require.ErrorIs(t, err, discovery.ErrIncomplete)
 			require.ErrorIs(t, err, discovery.ErrStale)
-			found, err := m.Lookup(t.Context(), "sluices")
-			require.NoError(t, err)
+			found := must.Get(m.Lookup(t.Context(), "sluices"))(t)
 			require.Equal(t, api.Resource{Group: "g.example", Version: "v1", Kind: "Sluice", Plural: "sluices", Namespaced: true}, found.Resource)
 		}
 		failed := m.Failed()
@@ -286,8 +285,7 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 
 		s.set("/apis+", grouped(`"4"`, gates))
 		<-time.After(10 * time.Second)
-		all, err = m.All(t.Context())
-		require.NoError(t, err)
+		all = must.Get(m.All(t.Context()))(t)
 		require.Len(t, all, 5)
 		require.Empty(t, m.Failed())
 
@@ -303,12 +301,10 @@ func TestAVersionThatAnswersIsPreferred(t *testing.T) {
 	gate := `"resources":[{"resource":"gates","responseKind":{"kind":"Gate"},"verbs":["list"]}]`
 	s := newServer(map[string]page{"/apis+": grouped("", `{"version":"v2","freshness":"Stale",`+gate+`},{"version":"v1",`+gate+`}`)})
 	m := discovery.New(s.client(t), discovery.Options{})
-	found, err := m.Lookup(t.Context(), "gates")
-	require.NoError(t, err)
+	found := must.Get(m.Lookup(t.Context(), "gates"))(t)
 	require.Equal(t, "v1", found.Version)
 	require.True(t, found.Preferred)
-	found, err = m.Lookup(t.Context(), "gates.v2")
-	require.NoError(t, err)
+	found = must.Get(m.Lookup(t.Context(), "gates.v2"))(t)
 	require.False(t, found.Preferred)
 }
 
@@ -345,8 +341,7 @@ func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 			require.Equal(t, mills, found.Resource)
 
 			m = discovery.New(s.client(t), discovery.Options{})
-			found, err = m.Lookup(t.Context(), "mills")
-			require.NoError(t, err)
+			found = must.Get(m.Lookup(t.Context(), "mills"))(t)
 			require.Equal(t, oldMills, found.Resource, "only the other version is known")
 			_, err = m.Lookup(t.Context(), "things")
 			require.ErrorIs(t, err, discovery.ErrUnknownResource)
@@ -368,8 +363,7 @@ func TestADefinitionThatIsInstalledLater(t *testing.T) {
 		_, err = m.Lookup(t.Context(), "wh")
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
 
-		definitions, err := m.Lookup(t.Context(), "crd")
-		require.NoError(t, err)
+		definitions := must.Get(m.Lookup(t.Context(), "crd"))(t)
 		wheel := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "wheels.leat.example"},
 			"spec": map[string]any{
@@ -382,8 +376,7 @@ func TestADefinitionThatIsInstalledLater(t *testing.T) {
 		require.NoError(t, err)
 		<-time.After(10 * time.Second)
 		for _, name := range []string{"wh", "rota", "wheels.leat.example", "Wheel"} {
-			found, err := m.Lookup(t.Context(), name)
-			require.NoError(t, err)
+			found := must.Get(m.Lookup(t.Context(), name))(t)
 			require.Equal(t, api.Resource{Group: "leat.example", Version: "v1", Kind: "Wheel", Plural: "wheels"}, found.Resource)
 			require.Equal(t, []discovery.Subresource{{
 				Name: "scale", Group: "autoscaling", Version: "v1", Kind: "Scale", Verbs: []string{"get", "patch", "update"},

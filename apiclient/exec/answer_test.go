@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient/exec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestBadAnswersAreErrorsOfTheirOwn(t *testing.T) {
@@ -103,8 +104,7 @@ func info(t *testing.T, o exec.Options) string {
 		got = r
 		return []byte(answer(o.APIVersion, map[string]any{"token": "t"})), nil
 	})
-	_, err := p.Credentials(t.Context())
-	require.NoError(t, err)
+	must.Get(p.Credentials(t.Context()))(t)
 	return got.Info
 }
 
@@ -222,6 +222,5 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		require.True(t, r.Interactive, "the old version has a default")
 		return []byte(answer(exec.V1Beta1, map[string]any{"token": "t"})), nil
 	})
-	_, err := p.Credentials(t.Context())
-	require.NoError(t, err)
+	must.Get(p.Credentials(t.Context()))(t)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/exec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const secret = "s3cr3t-t0ken"
@@ -111,8 +112,7 @@ func pass(d time.Duration) { <-time.After(d) }
 // self is the path of the test binary.
 func self(t *testing.T) string {
 	t.Helper()
-	path, err := os.Executable()
-	require.NoError(t, err)
+	path := must.Get(os.Executable())(t)
 	return path
 }
 
@@ -132,8 +132,7 @@ func variable(name, value string) exec.Variable {
 
 func newPlugin(t *testing.T, o exec.Options) *exec.Plugin {
 	t.Helper()
-	p, err := exec.New(o)
-	require.NoError(t, err)
+	p := must.Get(exec.New(o))(t)
 	return p
 }
 
@@ -158,15 +157,12 @@ func token(text string, lifetime time.Duration) ([]byte, error) {
 // certificate makes a client certificate and its key.
 func certificate(t *testing.T, lifetime time.Duration) (certificate, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lifetime),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	require.NoError(t, err)
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private))(t)
+	keyDER := must.Get(x509.MarshalECPrivateKey(private))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}))
 }

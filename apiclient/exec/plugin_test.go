@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/exec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var _ apiclient.CredentialSource = (*exec.Plugin)(nil)
@@ -44,8 +45,7 @@ func newScript(t *testing.T, do func(ctx context.Context, run int) ([]byte, erro
 // want asks for credentials and compares the token and the number of runs so far.
 func (s *script) want(t *testing.T, text string, runs int) apiclient.Credentials {
 	t.Helper()
-	c, err := s.Credentials(t.Context())
-	require.NoError(t, err)
+	c := must.Get(s.Credentials(t.Context()))(t)
 	require.Equal(t, text, c.Token.Reveal())
 	require.EqualValues(t, runs, s.runs.Load(), "runs")
 	return c
@@ -313,8 +313,7 @@ func TestPluginsShowNoCredential(t *testing.T) {
 	p := newPlugin(t, o)
 	p.Fake(func(context.Context, exec.Run) ([]byte, error) { return token(secret, 0) })
 	for range 2 { // the second call comes after the end of the run's goroutine
-		_, err := p.Credentials(t.Context())
-		require.NoError(t, err)
+		must.Get(p.Credentials(t.Context()))(t)
 	}
 	for _, v := range []any{o, &o, p, *o.Cluster, o.Cluster, o.Env, struct{ o exec.Options }{exec.Options{Env: o.Env}}, struct{ p *exec.Plugin }{p}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
@@ -322,8 +321,7 @@ func TestPluginsShowNoCredential(t *testing.T) {
 			require.NotContains(t, fmt.Sprintf(verb, v), fmt.Sprintf("%x", secret), "%T %s", v, verb)
 		}
 	}
-	text, err := json.Marshal([]any{o, &o, o.Cluster})
-	require.NoError(t, err)
+	text := must.Get(json.Marshal([]any{o, &o, o.Cluster}))(t)
 	require.NotContains(t, string(text), secret)
 	require.NotContains(t, string(text), base64.StdEncoding.EncodeToString([]byte(secret))[:8])
 	require.Contains(t, fmt.Sprint(o), "PASSWORD")

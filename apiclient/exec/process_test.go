@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient/exec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestTheInputOfAPlugin(t *testing.T) {
@@ -25,12 +26,10 @@ func TestTheInputOfAPlugin(t *testing.T) {
 	t.Setenv("KUBERNETES_EXEC_INFO", "of somebody else")
 	o := options(t, "report", variable("EXTRA", "e"), variable("KUBERNETES_EXEC_INFO", "ours wins"))
 	o.Args = []string{"-x", "two words"}
-	c, err := newPlugin(t, o).Credentials(t.Context())
-	require.NoError(t, err)
+	c := must.Get(newPlugin(t, o).Credentials(t.Context()))(t)
 	var seen map[string]any
 	require.NoError(t, json.Unmarshal([]byte(c.Token.Reveal()), &seen))
-	wd, err := os.Getwd()
-	require.NoError(t, err)
+	wd := must.Get(os.Getwd())(t)
 	require.Equal(t, map[string]any{
 		"args": []any{"-x", "two words"}, "name": self(t), "extra": "e", "inherited": "from here", "stdin": "", "wd": wd,
 		"info": map[string]any{
@@ -44,15 +43,13 @@ func TestInteractivePluginsHaveTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	defer w.Close()
-	_, err = w.WriteString("jane\n")
-	require.NoError(t, err)
+	must.Get(w.WriteString("jane\n"))(t)
 	o := options(t, "ask")
 	shown := &bytes.Buffer{}
 	o.InteractiveMode, o.Terms.Stdin, o.Terms.Stderr = exec.Always, r, shown
 	p := newPlugin(t, o)
 	p.FakeTerminal(true)
-	c, err := p.Credentials(t.Context())
-	require.NoError(t, err)
+	c := must.Get(p.Credentials(t.Context()))(t)
 	require.Equal(t, "for jane", c.Token.Reveal())
 	require.Equal(t, "password: ", shown.String())
 
@@ -62,21 +59,17 @@ func TestInteractivePluginsHaveTheTerminal(t *testing.T) {
 	ours := os.Stderr
 	defer func() { os.Stderr = ours }()
 	o.Terms.Stderr, os.Stderr = nil, theirs
-	_, err = w.WriteString("joe\n")
-	require.NoError(t, err)
+	must.Get(w.WriteString("joe\n"))(t)
 	p = newPlugin(t, o)
 	p.FakeTerminal(true)
-	_, err = p.Credentials(t.Context())
-	require.NoError(t, err)
+	must.Get(p.Credentials(t.Context()))(t)
 	require.NoError(t, theirs.Close())
-	text, err := io.ReadAll(said)
-	require.NoError(t, err)
+	text := must.Get(io.ReadAll(said))(t)
 	require.Equal(t, "password: ", string(text), "the program's own standard error")
 }
 
 func TestATerminalIsRecognised(t *testing.T) {
-	null, err := os.Open(os.DevNull)
-	require.NoError(t, err)
+	null := must.Get(os.Open(os.DevNull))(t)
 	defer null.Close()
 	require.False(t, exec.IsTerminal(null), "a device is not a terminal")
 	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -109,8 +102,7 @@ func TestWhatAPluginSaysIsInNoError(t *testing.T) {
 	_, err = newPlugin(t, o).Credentials(t.Context())
 	require.ErrorIs(t, err, exec.ErrFailed)
 	require.NoError(t, theirs.Close())
-	text, err := io.ReadAll(said)
-	require.NoError(t, err)
+	text := must.Get(io.ReadAll(said))(t)
 	require.Contains(t, string(text), "log in with "+secret, "the program's own standard error")
 
 	_, err = newPlugin(t, options(t, "die")).Credentials(t.Context())
@@ -217,8 +209,7 @@ func TestTooMuchOutputIsNotRead(t *testing.T) {
 // listen waits for the plugin of a test to call, and returns what to give it as EXTRA.
 func listen(t *testing.T) (net.Listener, exec.Variable) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l, variable("EXTRA", l.Addr().String())
 }
@@ -250,8 +241,7 @@ func TestAPluginEndsWithItsChildren(t *testing.T) {
 				_, err := p.Credentials(ctx)
 				ended <- err
 			}()
-			child, err := l.Accept()
-			require.NoError(t, err)
+			child := must.Get(l.Accept())(t)
 			defer child.Close()
 			if way == "time-out" {
 				require.ErrorIs(t, <-ended, exec.ErrTimeout)
@@ -276,8 +266,7 @@ func TestAnInteractivePluginEndsToo(t *testing.T) {
 		_, err := p.Credentials(ctx)
 		ended <- err
 	}()
-	conn, err := l.Accept()
-	require.NoError(t, err)
+	conn := must.Get(l.Accept())(t)
 	defer conn.Close()
 	cancel()
 	require.Equal(t, context.Canceled, <-ended)
@@ -286,11 +275,9 @@ func TestAnInteractivePluginEndsToo(t *testing.T) {
 
 func TestADaemonOfAPluginDoesNotDelayACall(t *testing.T) {
 	l, extra := listen(t)
-	c, err := newPlugin(t, options(t, "leave", extra)).Credentials(t.Context())
-	require.NoError(t, err)
+	c := must.Get(newPlugin(t, options(t, "leave", extra)).Credentials(t.Context()))(t)
 	require.Equal(t, "left", c.Token.Reveal())
-	daemon, err := l.Accept()
-	require.NoError(t, err)
+	daemon := must.Get(l.Accept())(t)
 	require.NoError(t, daemon.Close()) // which ends it
 }
 

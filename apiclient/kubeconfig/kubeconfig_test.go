@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/exec"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const secret = "s3cr3t-t0ken"
@@ -291,13 +292,11 @@ func TestWriteIsReadBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, basic, got)
 
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))(t)
 	if runtime.GOOS != "windows" {
 		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 	}
-	entries, err := os.ReadDir(home)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(home))(t)
 	require.Len(t, entries, 1, "there is no temporary file")
 }
 

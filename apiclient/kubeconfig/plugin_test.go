@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/exec"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestMain lets this binary be a plugin. Its token has the request that it got.
@@ -38,8 +39,7 @@ func TestMain(m *testing.M) {
 // withPlugin returns a kubeconfig. The plugin of its users is this binary, in the folder of the file.
 func withPlugin(t *testing.T, server, fields string) string {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
 	require.NoError(t, os.Symlink(self, filepath.Join(dir, "bin", "plugin")))
@@ -105,8 +105,7 @@ func TestPluginsAreCalled(t *testing.T) {
 		cfg, _, err := kubeconfig.Load(t.Context(), c.o)
 		require.NoError(t, err)
 		require.Equal(t, "jane", cfg.Impersonate.UserName)
-		credentials, err := cfg.Credentials.Credentials(t.Context())
-		require.NoError(t, err)
+		credentials := must.Get(cfg.Credentials.Credentials(t.Context()))(t)
 		require.JSONEq(t, `[["one","2"],`+c.want+`]`, credentials.Token.Reveal())
 	}
 }
@@ -123,26 +122,22 @@ func TestAUserWithAPlugin(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "config"), strings.NewReplacer(
 		"    certificate-authority-data: Y2E=\n", "", "    tls-server-name: tls\n", "", "    proxy-url: http://proxy.example\n", "",
 	).Replace(read(t, withPlugin(t, server.URL, ""))))
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())(t)
 	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(path), "bin"), 0o700))
 	require.NoError(t, os.Symlink(self, filepath.Join(filepath.Dir(path), "bin", "plugin")))
 
 	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
-	client, err := apiclient.New(cfg)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(cfg))(t)
 	defer client.CloseIdleConnections()
 	maps := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, namespace)
-	_, err = maps.Get(t.Context(), api.Key{Namespace: namespace, Name: "n"}, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(maps.Get(t.Context(), api.Key{Namespace: namespace, Name: "n"}, metav1.GetOptions{}))(t)
 	require.Contains(t, <-asked, `Bearer [["one","2"],{"kind":"ExecCredential"`)
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 

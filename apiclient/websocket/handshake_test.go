@@ -31,6 +31,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
 )
@@ -48,8 +49,7 @@ func TestHandshake(t *testing.T) {
 			got = r
 			oneEvent(w, r)
 		})
-		versions, err := collect(lw, t.Context())
-		require.NoError(t, err)
+		versions := must.Get(collect(lw, t.Context()))(t)
 		require.Equal(t, []string{"6"}, versions)
 		require.Equal(t, "/base/api/v1/namespaces/default/pods", got.URL.Path)
 		require.Equal(t, "resourceVersion=5&watch=true", got.URL.RawQuery)
@@ -333,8 +333,7 @@ func TestTransports(t *testing.T) {
 				got = r.Header
 				oneEvent(w, r)
 			})
-			versions, err := collect(lw, t.Context())
-			require.NoError(t, err)
+			versions := must.Get(collect(lw, t.Context()))(t)
 			require.Equal(t, []string{"6"}, versions)
 			require.Equal(t, "Bearer "+secret, got.Get("Authorization"))
 			require.Empty(t, hidden.Get("Authorization"))
@@ -398,8 +397,7 @@ func TestEachWatchHasTheNewestToken(t *testing.T) {
 			oneEvent(w, r)
 		})
 		for range 2 {
-			versions, err := collect(lw, t.Context())
-			require.NoError(t, err)
+			versions := must.Get(collect(lw, t.Context()))(t)
 			require.Equal(t, []string{"6"}, versions)
 		}
 		require.Equal(t, []string{"Bearer first", "Bearer second"}, got)
@@ -416,8 +414,7 @@ func TestARefusedTokenIsReplaced(t *testing.T) {
 			}
 			oneEvent(w, r)
 		})
-		versions, err := collect(lw, t.Context())
-		require.NoError(t, err)
+		versions := must.Get(collect(lw, t.Context()))(t)
 		require.Equal(t, []string{"6"}, versions)
 		require.Equal(t, []string{"old"}, source.refused)
 	})
@@ -426,17 +423,14 @@ func TestARefusedTokenIsReplaced(t *testing.T) {
 // identityOf makes a self-signed certificate.
 func identityOf(t *testing.T, name string) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"server.memory"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	leaf, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	leaf := must.Get(x509.ParseCertificate(der))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
@@ -461,11 +455,9 @@ func TestEachWatchHasTheNewestCertificate(t *testing.T) {
 			TLS:         apiclient.TLS{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})},
 			Credentials: &rotating{left: []apiclient.Credentials{{Certificate: &first}, {Certificate: &first}, {Certificate: &second}}},
 		}), podResource, ""))
-		_, err := lw.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return nil })
-		require.NoError(t, err)
+		must.Get(lw.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return nil }))(t)
 		for range 2 {
-			versions, err := collect(lw, t.Context())
-			require.NoError(t, err)
+			versions := must.Get(collect(lw, t.Context()))(t)
 			require.Equal(t, []string{"6"}, versions)
 		}
 		require.Equal(t, []string{"first HTTP/2.0", "first HTTP/1.1", "second HTTP/1.1"}, got)
@@ -501,8 +493,7 @@ func TestBasicCredentials(t *testing.T) {
 			authorization = r.Header.Get("Authorization")
 			oneEvent(w, r)
 		})
-		_, err := collect(lw, t.Context())
-		require.NoError(t, err)
+		must.Get(collect(lw, t.Context()))(t)
 		require.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("joe:"+secret)), authorization)
 	})
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -46,8 +47,7 @@ type forwarder struct {
 
 func newForwarder(t *testing.T, to string) *forwarder {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	f := &forwarder{address: l.Addr().String()}
 	var conns []net.Conn
 	f.done.Go(func() {
@@ -198,8 +198,7 @@ func join(a, b net.Conn) {
 // socks is a SOCKS5 proxy (RFC 1928) with a user name and a password (RFC 1929).
 func socks(t *testing.T, user, password string, asked chan<- string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for {
@@ -264,8 +263,7 @@ func negotiate(c net.Conn, user, password string, asked chan<- string) net.Conn 
 // TestProxies watches a server with TLS through each kind of proxy.
 func TestProxies(t *testing.T) {
 	s := testserver.New(testserver.Options{TLS: true})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx, l) }()
@@ -284,8 +282,7 @@ func TestProxies(t *testing.T) {
 	ca := append(s.CA(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})...)
 	socksAddress := socks(t, "joe", secret, asked)
 	first := func(t *testing.T, proxy string) error {
-		u, err := url.Parse(proxy)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(proxy))(t)
 		client := newClient(t, apiclient.Config{Host: "https://" + address, ProxyURL: u, TLS: apiclient.TLS{CAData: ca}})
 		lw := websocket.Watch(apiclient.NewPartial[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, ""))
 		for e, err := range lw.Watch(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}) {

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestHowAConnectionEnds(t *testing.T) {
@@ -171,12 +172,10 @@ func frames(all ...[]byte) http.HandlerFunc {
 // protobufEvent is a message of kube-apiserver: a WatchEvent without its length.
 func protobufEvent(t testing.TB, version string) string {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: version}}
-	raw, err := codec.Marshal(pod, codec.MediaTypeProtobuf, podResource)
-	require.NoError(t, err)
+	raw := must.Get(codec.Marshal(pod, codec.MediaTypeProtobuf, podResource))(t)
 	e := metav1.WatchEvent{Type: "ADDED"}
 	e.Object.Raw = raw
-	message, err := e.Marshal()
-	require.NoError(t, err)
+	message := must.Get(e.Marshal())(t)
 	return string(message)
 }
 

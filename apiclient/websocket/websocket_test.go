@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	ws "github.com/gorilla/websocket"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
 )
@@ -25,8 +25,7 @@ var podResource = listerwatchertest.Pods
 
 func newClient(t *testing.T, c apiclient.Config) *apiclient.Client {
 	t.Helper()
-	client, err := apiclient.New(c)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(c))(t)
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }

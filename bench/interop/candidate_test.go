@@ -22,6 +22,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	ours "github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
 )
@@ -55,8 +56,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *testserver.Server)) {
 
 func lease(t *testing.T, s *testserver.Server) coordinationv1.LeaseSpec {
 	t.Helper()
-	u, err := s.Get(leases, leaseKey)
-	require.NoError(t, err)
+	u := must.Get(s.Get(leases, leaseKey))(t)
 	var l coordinationv1.Lease
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &l))
 	return l.Spec
@@ -97,10 +97,8 @@ func campaign(t *testing.T, s *testserver.Server, identity string, leat bool) *c
 
 func (c *candidate) ours(t *testing.T, s *testserver.Server) func(context.Context) {
 	t.Helper()
-	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: c.line})
-	require.NoError(t, err)
-	e, err := ours.New(client, ours.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: c.identity})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: c.line}))(t)
+	e := must.Get(ours.New(client, ours.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: c.identity}))(t)
 	c.leader = e.Leader
 	return func(ctx context.Context) {
 		_ = e.Run(ctx, func(ctx context.Context) error { // the lease may be lost
@@ -114,8 +112,7 @@ func (c *candidate) theirs(t *testing.T, s *testserver.Server) func(context.Cont
 	t.Helper()
 	config := &rest.Config{Host: s.URL(), Transport: c.line, QPS: -1}
 	config.ContentType = runtime.ContentTypeJSON // the test server reads no protobuf
-	client, err := coordination.NewForConfig(config)
-	require.NoError(t, err)
+	client := must.Get(coordination.NewForConfig(config))(t)
 	e, err := theirs.NewLeaderElector(theirs.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: leaseKey.Namespace, Name: leaseKey.Name},

@@ -33,6 +33,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 
 	// The page uses these packages, so that go.mod must require what they need.
@@ -151,8 +152,7 @@ func (e example) name() string { return fmt.Sprintf("block%d", e.n) }
 // examples returns the blocks of docs/migrate.md.
 func examples(t *testing.T) (all []example) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "migrate.md"))
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "migrate.md")))(t)
 	for i, b := range block.FindAllSubmatch(page, -1) {
 		require.Contains(t, sides, string(b[1]))
 		all = append(all, example{i, string(b[1]), string(b[2])})
@@ -204,8 +204,7 @@ func TestMigrationPairsDoTheSame(t *testing.T) {
 func effects(t *testing.T, built map[string]string, e example) (all []string) {
 	t.Helper()
 	s := testserver.New(testserver.Options{RequestLog: 1000})
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener) }()
@@ -217,8 +216,7 @@ func effects(t *testing.T, built map[string]string, e example) (all []string) {
 		"pods":        &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"app": "web"}}},
 		"replicasets": &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bread"}},
 	} {
-		_, err := s.Create(seeded[r], o)
-		require.NoError(t, err)
+		must.Get(s.Create(seeded[r], o))(t)
 	}
 
 	server := frontFor(t, "http://"+listener.Addr().String())
@@ -248,8 +246,7 @@ func effects(t *testing.T, built map[string]string, e example) (all []string) {
 		}
 		all = append(all, fmt.Sprintf("%s %s in %q, selected by %q", verb, r.Resource, r.Namespace, r.Query.Get("labelSelector")))
 	}
-	held, err := s.List(leases, "")
-	require.NoError(t, err)
+	held := must.Get(s.List(leases, ""))(t)
 	for _, l := range held {
 		seconds, _, err := unstructured.NestedInt64(l.Object, "spec", "leaseDurationSeconds")
 		require.NoError(t, err)
@@ -263,8 +260,7 @@ func effects(t *testing.T, built map[string]string, e example) (all []string) {
 // whatever its configuration says.
 func frontFor(t *testing.T, address string) string {
 	t.Helper()
-	to, err := url.Parse(address)
-	require.NoError(t, err)
+	to := must.Get(url.Parse(address))(t)
 	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		if r.In.Header.Get("Content-Type") != runtime.ContentTypeProtobuf {
@@ -513,10 +509,8 @@ func compile(t *testing.T, name, text string) (program string) {
 	folder := t.TempDir()
 	path, overlay := filepath.Join(folder, "page.go"), filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(path, []byte(source.String()), 0o600))
-	at, err := filepath.Abs(name)
-	require.NoError(t, err)
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(at, "page.go"): path}})
-	require.NoError(t, err)
+	at := must.Get(filepath.Abs(name))(t)
+	replace := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(at, "page.go"): path}}))(t)
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
 	program = filepath.Join(folder, "program")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "-overlay", overlay, "./"+name).CombinedOutput()

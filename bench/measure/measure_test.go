@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestProcessorTimeCounts(t *testing.T) {
@@ -40,17 +42,12 @@ func TestProcessorTimeOfAProcess(t *testing.T) {
 func TestTheClockOfAProcessCountsAsTheSystemDoes(t *testing.T) {
 	const step = 10 * time.Millisecond
 	child := exec.Command("sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; read line")
-	in, err := child.StdinPipe()
-	require.NoError(t, err)
-	out, err := child.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(child.StdinPipe())(t)
+	out := must.Get(child.StdoutPipe())(t)
 	require.NoError(t, child.Start())
-	_, err = out.Read(make([]byte, 8)) // the child has worked, and waits
-	require.NoError(t, err)
-	exact, err := clock(child.Process.Pid)
-	require.NoError(t, err)
-	rough, err := counted(child.Process.Pid)
-	require.NoError(t, err)
+	must.Get(out.Read(make([]byte, 8)))(t) // the child has worked, and waits
+	exact := must.Get(clock(child.Process.Pid))(t)
+	rough := must.Get(counted(child.Process.Pid))(t)
 	require.NoError(t, in.Close())
 	_ = child.Wait() // it fails because its input has ended
 	require.InDelta(t, exact, rough, float64(2*step), "each of two figures is rounded down")
@@ -102,8 +99,7 @@ func TestHeapWatch(t *testing.T) {
 func TestResident(t *testing.T) {
 	peak, err := PeakRSS()
 	require.NoError(t, err)
-	now, err := RSS(os.Getpid())
-	require.NoError(t, err)
+	now := must.Get(RSS(os.Getpid()))(t)
 	require.Greater(t, now, uint64(1<<20))
 	require.GreaterOrEqual(t, peak+1<<20, now)
 	_, err = RSS(-1)

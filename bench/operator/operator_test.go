@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/operator/cronjob"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -32,8 +33,7 @@ func TestOperatorsDoTheSame(t *testing.T) {
 			defer cancel()
 			host := serve(t)
 			start(t, shape, host)
-			client, err := apiclient.New(apiclient.Config{Host: host})
-			require.NoError(t, err)
+			client := must.Get(apiclient.New(apiclient.Config{Host: host}))(t)
 			defer client.CloseIdleConnections()
 
 			var created *batchv1.Job
@@ -64,10 +64,8 @@ func serve(t *testing.T) (host string) {
 	c := &cronjob.CronJob{}
 	c.APIVersion, c.Kind, c.Namespace, c.Name = cronjob.GroupVersion.String(), cronJobs.Kind, "default", "hello"
 	c.Spec.Every.Duration = time.Second
-	_, err := s.Create(cronJobs, c)
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	must.Get(s.Create(cronJobs, c))(t)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/bench/runner"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func result() *runner.Result {
@@ -109,8 +110,7 @@ func TestMissed(t *testing.T) {
 }
 
 func TestTargetsNameWhatIsMeasured(t *testing.T) {
-	targets, err := ReadTargets("../targets.json")
-	require.NoError(t, err)
+	targets := must.Get(ReadTargets("../targets.json"))(t)
 	seen, explained := map[string]bool{}, map[string]bool{}
 	for _, q := range questions {
 		explained[q[0]] = true
@@ -228,8 +228,7 @@ func TestPage(t *testing.T) {
 	if *rewrite {
 		require.NoError(t, os.WriteFile("testdata/page.md", []byte(page), 0o644))
 	}
-	want, err := os.ReadFile("testdata/page.md")
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile("testdata/page.md"))(t)
 	require.Equal(t, string(want), page, "go test ./report -rewrite writes it again")
 	var text strings.Builder
 	require.NoError(t, Verdicts(&text, verdicts))

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestMedian(t *testing.T) {
@@ -149,11 +150,9 @@ func TestProcess(t *testing.T) {
 	binary := script(t, `echo "$1" | grep -q '"Work":"events"' || exit 1
 echo ready; read line; [ "$line" = "go on" ] || exit 2
 echo '{"Metrics":{"x":'${GOGC:-1}${KUBE_FEATURE_WatchListClient}'}}'`)
-	p, err := launch(t.Context(), binary, subject.Spec{Work: subject.Events}, nil)
-	require.NoError(t, err)
+	p := must.Get(launch(t.Context(), binary, subject.Spec{Work: subject.Events}, nil))(t)
 	turns := 0
-	report, err := p.wait(func() error { turns++; return nil })
-	require.NoError(t, err)
+	report := must.Get(p.wait(func() error { turns++; return nil }))(t)
 	require.Equal(t, 1, turns)
 	require.Equal(t, subject.Metrics{"x": 1}, report.Metrics, "the environment must not tune a subject")
 }
@@ -202,7 +201,7 @@ func TestRow(t *testing.T) {
 	r := run{Options: Options{Binaries: folder, Progress: &progress, Rounds: 2, Only: regexp.MustCompile("^queue$")}}
 	rows := r.rows()
 	require.Len(t, rows, 1)
-	result, err := r.row(t.Context(), &rows[0], r.turn)
+	result, err := r.row(t.Context(), &rows[0])
 	require.NoError(t, err)
 	ours, found := result.Entrant(leat)
 	require.True(t, found)
@@ -214,7 +213,7 @@ func TestRow(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.row(ctx, &rows[0], r.turn)
+	_, err = r.row(ctx, &rows[0])
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -225,8 +224,7 @@ func TestEntrantWithFewerRounds(t *testing.T) {
 	r := run{Options: Options{Binaries: folder, Progress: &progress}, total: 4}
 	row := Row{Name: "row", Rounds: 3, Entrants: []Entrant{{Label: "often", Program: leat}, {Label: "once", Program: leat, Rounds: 1}}}
 	require.Equal(t, 4, row.turns())
-	result, err := r.row(t.Context(), &row, r.turn)
-	require.NoError(t, err)
+	result := must.Get(r.row(t.Context(), &row))(t)
 	require.Len(t, result.Entrants[0].Rounds["x"], 3)
 	require.Len(t, result.Entrants[1].Rounds["x"], 1)
 	require.Positive(t, result.Seconds)
@@ -249,16 +247,14 @@ func TestRoundsOfTargets(t *testing.T) {
 
 // The versions of shared dependencies must be those of leat's own module.
 func TestModuleVersions(t *testing.T) {
-	content, err := os.ReadFile("../../go.mod")
-	require.NoError(t, err)
+	content := must.Get(os.ReadFile("../../go.mod"))(t)
 	leats := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^\s+(\S+) (v\S+)$`).FindAllStringSubmatch(string(content), -1) {
 		leats[m[1]] = m[2]
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}", "./cmd/...", "./agent/...")
 	cmd.Dir = ".."
-	output, err := cmd.Output()
-	require.NoError(t, err)
+	output := must.Get(cmd.Output())(t)
 	compared := 0
 	for line := range strings.Lines(string(output)) {
 		module, version, _ := strings.Cut(strings.TrimSpace(line), " ")

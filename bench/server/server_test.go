@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/leatproject/leat/bench/load"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const objects = 50
@@ -57,8 +58,7 @@ func start(t *testing.T) *Server {
 
 func startWith(t *testing.T, o Options) *Server {
 	t.Helper()
-	s, err := New(set, o)
-	require.NoError(t, err)
+	s := must.Get(New(set, o))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -71,11 +71,9 @@ func startWith(t *testing.T, o Options) *Server {
 
 func get(t *testing.T, s *Server, query, accept string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/api/v1/pods?"+query, http.NoBody)
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/api/v1/pods?"+query, http.NoBody))(t)
 	r.Header.Set("Accept", accept)
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { _ = answer.Body.Close() })
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	return answer
@@ -105,17 +103,14 @@ func read(t *testing.T, r *bufio.Reader, contentType string) event {
 	t.Helper()
 	var e metav1.WatchEvent
 	if contentType == jsonType {
-		line, err := r.ReadBytes('\n')
-		require.NoError(t, err)
+		line := must.Get(r.ReadBytes('\n'))(t)
 		require.NoError(t, json.Unmarshal(line, &e))
 		return event{e.Type, decode(t, jsonType, e.Object.Raw)}
 	}
 	var size [4]byte
-	_, err := io.ReadFull(r, size[:])
-	require.NoError(t, err)
+	must.Get(io.ReadFull(r, size[:]))(t)
 	frame := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err = io.ReadFull(r, frame)
-	require.NoError(t, err)
+	must.Get(io.ReadFull(r, frame))(t)
 	require.NoError(t, e.Unmarshal(frame))
 	return event{e.Type, decode(t, contentType, e.Object.Raw)}
 }
@@ -149,8 +144,7 @@ func TestListsAndWatches(t *testing.T) {
 		require.Equal(t, "1000000051", changed.ResourceVersion)
 		require.Contains(t, changed.Status.Conditions[2].Message, "000000001")
 
-		content, err := io.ReadAll(get(t, s, "", contentType+metadataList).Body)
-		require.NoError(t, err)
+		content := must.Get(io.ReadAll(get(t, s, "", contentType+metadataList).Body))(t)
 		metadata := decode(t, contentType, content).(*metav1.PartialObjectMetadataList)
 		require.Len(t, metadata.Items, objects)
 		require.Equal(t, pods.Items[7].ObjectMeta, metadata.Items[7].ObjectMeta)
@@ -180,8 +174,7 @@ func TestListsAndWatches(t *testing.T) {
 
 func relisted(t *testing.T, s *Server, contentType string) *corev1.PodList {
 	t.Helper()
-	content, err := io.ReadAll(get(t, s, "", contentType).Body)
-	require.NoError(t, err)
+	content := must.Get(io.ReadAll(get(t, s, "", contentType).Body))(t)
 	return decode(t, contentType, content).(*corev1.PodList)
 }
 
@@ -190,8 +183,7 @@ func TestPages(t *testing.T) {
 	for _, contentType := range []string{jsonType, protobufType} {
 		var names []string
 		for token := "0"; token != ""; {
-			content, err := io.ReadAll(get(t, s, "limit=20&continue="+token, contentType).Body)
-			require.NoError(t, err)
+			content := must.Get(io.ReadAll(get(t, s, "limit=20&continue="+token, contentType).Body))(t)
 			pods := decode(t, contentType, content).(*corev1.PodList)
 			require.LessOrEqual(t, len(pods.Items), 20)
 			for _, pod := range pods.Items {
@@ -203,8 +195,7 @@ func TestPages(t *testing.T) {
 		}
 		require.Len(t, names, objects)
 
-		content, err := io.ReadAll(get(t, s, "limit=20&resourceVersion=0", contentType).Body)
-		require.NoError(t, err)
+		content := must.Get(io.ReadAll(get(t, s, "limit=20&resourceVersion=0", contentType).Body))(t)
 		require.Len(t, decode(t, contentType, content).(*corev1.PodList).Items, objects, "a watch cache does not page")
 	}
 }
@@ -258,15 +249,13 @@ func TestEverybodyGetsTheSame(t *testing.T) {
 	} {
 		answer := get(t, s, "", accept)
 		require.Equal(t, jsonType, answer.Header.Get("Content-Type"), accept)
-		content, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
+		content := must.Get(io.ReadAll(answer.Body))(t)
 		pods := decode(t, jsonType, content).(*corev1.PodList)
 		require.NotEmpty(t, pods.Items[0].ManagedFields, accept)
 		require.False(t, answer.Uncompressed)
 	}
 	for _, query := range []string{"labelSelector=a", "limit=x"} {
-		answer, err := http.Get(s.URL() + "/api/v1/pods?" + query)
-		require.NoError(t, err)
+		answer := must.Get(http.Get(s.URL() + "/api/v1/pods?" + query))(t)
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, query)
 	}

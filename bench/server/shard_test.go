@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/sharding"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const uidField = "object.metadata.uid"
@@ -30,8 +32,7 @@ func shardOf(bounds ...string) (s sharding.Selector, query string) {
 func matching(t *testing.T, s sharding.Selector, pods []corev1.Pod) (names []string) {
 	t.Helper()
 	for i := range pods {
-		match, err := s.Matches(&pods[i])
-		require.NoError(t, err)
+		match := must.Get(s.Matches(&pods[i]))(t)
 		if match {
 			names = append(names, pods[i].Name)
 		}
@@ -62,8 +63,7 @@ func TestShards(t *testing.T) {
 			want := matching(t, selector, whole.Items)
 			require.Less(t, len(want), objects)
 			list := func(query string) *corev1.PodList {
-				content, err := io.ReadAll(get(t, s, query, contentType).Body)
-				require.NoError(t, err)
+				content := must.Get(io.ReadAll(get(t, s, query, contentType).Body))(t)
 				return decode(t, contentType, content).(*corev1.PodList)
 			}
 			part := list(query)
@@ -80,8 +80,7 @@ func TestShards(t *testing.T) {
 			}
 			require.Equal(t, want, paged)
 
-			content, err := io.ReadAll(get(t, s, query, contentType+metadataList).Body)
-			require.NoError(t, err)
+			content := must.Get(io.ReadAll(get(t, s, query, contentType+metadataList).Body))(t)
 			metadata := decode(t, contentType, content).(*metav1.PartialObjectMetadataList)
 			require.Len(t, metadata.Items, len(want))
 			require.Nil(t, metadata.ShardInfo, "as in kube-apiserver")
@@ -139,8 +138,7 @@ func TestWatchesOfShards(t *testing.T) {
 func TestShardSelectorsThatAreNotObeyed(t *testing.T) {
 	_, query := shardOf("0x0000000000000000", "0x0000000000000001")
 	ignoring := start(t)
-	content, err := io.ReadAll(get(t, ignoring, query, protobufType).Body)
-	require.NoError(t, err)
+	content := must.Get(io.ReadAll(get(t, ignoring, query, protobufType).Body))(t)
 	pods := decode(t, protobufType, content).(*corev1.PodList)
 	require.Len(t, pods.Items, objects)
 	require.Nil(t, pods.ShardInfo)
@@ -152,8 +150,7 @@ func TestShardSelectorsThatAreNotObeyed(t *testing.T) {
 		"shardRange(object.metadata.uid, '0x0000000000000001', '0x0000000000000001')",
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x0000000000000000')",
 	} {
-		answer, err := http.Get(s.URL() + "/api/v1/pods?shardSelector=" + url.QueryEscape(selector))
-		require.NoError(t, err)
+		answer := must.Get(http.Get(s.URL() + "/api/v1/pods?shardSelector=" + url.QueryEscape(selector)))(t)
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, selector)
 	}

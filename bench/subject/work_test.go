@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -49,8 +50,7 @@ func play(t *testing.T, library string, s subject.Spec, turn func()) (*subject.R
 
 func serve(t *testing.T) *server.Server {
 	t.Helper()
-	s, err := server.New(set, server.Options{Objects: objects})
-	require.NoError(t, err)
+	s := must.Get(server.New(set, server.Options{Objects: objects}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -170,8 +170,7 @@ func TestEveryWorkWithoutServer(t *testing.T) {
 func TestHindered(t *testing.T) {
 	kept := func(library string, s subject.Spec) float64 {
 		s.Work, s.Objects, s.Events, s.Handlers = subject.Hindered, 100, 50_000, 3
-		report, err := play(t, library, s, nil)
-		require.NoError(t, err)
+		report := must.Get(play(t, library, s, nil))(t)
 		require.Positive(t, report.Metrics["deliveries/s"])
 		return report.Metrics["kept MB"]
 	}
@@ -186,14 +185,12 @@ func TestHindered(t *testing.T) {
 func TestReadersRead(t *testing.T) {
 	for _, library := range []string{"leat", "client-go"} {
 		s := subject.Spec{Work: subject.Readers, Objects: 5000, Lasts: 5 * time.Millisecond}
-		report, err := play(t, library, s, nil)
-		require.NoError(t, err)
+		report := must.Get(play(t, library, s, nil))(t)
 		require.InDelta(t, 5000, report.Metrics["seen/read"], 1e-9)
 		require.Positive(t, report.Metrics["reads/s"])
 		require.InDelta(t, report.Metrics["of spinning"], report.Metrics["writes/cpu s"]/report.Metrics["writes/cpu s, spinning"], 1e-9)
 		s.Work = subject.Finders
-		report, err = play(t, library, s, nil)
-		require.NoError(t, err)
+		report = must.Get(play(t, library, s, nil))(t)
 		require.InDelta(t, 5, report.Metrics["seen/read"], 2)
 	}
 }
@@ -228,8 +225,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestManyResources(t *testing.T) {
-	s, err := server.NewCustom(3, 0, 2)
-	require.NoError(t, err)
+	s := must.Get(server.NewCustom(3, 0, 2))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

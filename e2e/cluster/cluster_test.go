@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -28,11 +29,9 @@ const configMaps = "/api/v1/namespaces/default/configmaps"
 func createConfigMap(t *testing.T, name string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"metadata":{"name":%q},"data":{"a":"b"}}`, name)
-	_, err := shared.Must(t.Context(), http.MethodPost, configMaps, []byte(body))
-	require.NoError(t, err)
+	must.Get(shared.Must(t.Context(), http.MethodPost, configMaps, []byte(body)))(t)
 	t.Cleanup(func() {
-		_, err := shared.Must(context.Background(), http.MethodDelete, configMaps+"/"+name, nil)
-		require.NoError(t, err)
+		must.Get(shared.Must(context.Background(), http.MethodDelete, configMaps+"/"+name, nil))(t)
 	})
 }
 
@@ -62,16 +61,14 @@ func TestServes(t *testing.T) {
 func TestClientCertificate(t *testing.T) {
 	cert, key, err := shared.ClientCertificate("somebody", "system:masters")
 	require.NoError(t, err)
-	pair, err := tls.X509KeyPair(cert, key)
-	require.NoError(t, err)
+	pair := must.Get(tls.X509KeyPair(cert, key))(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(shared.CA())
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}},
 	}}
 	defer client.CloseIdleConnections()
-	answer, err := client.Get(shared.URL() + configMaps)
-	require.NoError(t, err)
+	answer := must.Get(client.Get(shared.URL() + configMaps))(t)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
@@ -114,10 +111,8 @@ func TestKillAndRestart(t *testing.T) {
 
 func TestCompactionExpiresVersions(t *testing.T) {
 	createConfigMap(t, "before")
-	before, err := shared.Revision(t.Context())
-	require.NoError(t, err)
-	compacted, err := shared.Compact(t.Context())
-	require.NoError(t, err)
+	before := must.Get(shared.Revision(t.Context()))(t)
+	compacted := must.Get(shared.Compact(t.Context()))(t)
 	require.Greater(t, compacted, before)
 
 	for _, flags := range [][]string{{"--watch-cache=false"}, nil} {
@@ -131,8 +126,7 @@ func firstWatchError(t *testing.T, version int64) int32 {
 	t.Helper()
 	client := shared.HTTPClient(cluster.AdminToken)
 	defer client.CloseIdleConnections()
-	answer, err := client.Get(fmt.Sprintf("%s%s?watch=1&timeoutSeconds=5&resourceVersion=%d", shared.URL(), configMaps, version))
-	require.NoError(t, err)
+	answer := must.Get(client.Get(fmt.Sprintf("%s%s?watch=1&timeoutSeconds=5&resourceVersion=%d", shared.URL(), configMaps, version)))(t)
 	defer answer.Body.Close()
 	var frame struct {
 		metav1.Status
@@ -157,17 +151,14 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^$")
 	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+temporary)
 	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	require.NoError(t, err)
+	out := must.Get(child.StdoutPipe())(t)
 	require.NoError(t, child.Start())
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err)
+	line := must.Get(bufio.NewReader(out).ReadBytes('\n'))(t)
 	var addresses []string
 	require.NoError(t, json.Unmarshal(line, &addresses))
 	require.Len(t, addresses, 2)
 	left := func() []string {
-		found, err := filepath.Glob(filepath.Join(temporary, "leat-e2e-*", "etcd"))
-		require.NoError(t, err)
+		found := must.Get(filepath.Glob(filepath.Join(temporary, "leat-e2e-*", "etcd")))(t)
 		return found
 	}
 	require.Len(t, left(), 1)

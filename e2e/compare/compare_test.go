@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/e2e/compare"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	typed "github.com/leatproject/leat/testserver/cluster"
 )
@@ -43,12 +44,9 @@ const parallel = 6
 // TestCompare sends the same requests and the same commands of kubectl to the test server and to kube-apiserver, and
 // compares the answers.
 func TestCompare(t *testing.T) {
-	all, err := compare.ReadAreas("testdata", areas)
-	require.NoError(t, err)
-	text, err := os.ReadFile(tableFile)
-	require.NoError(t, err)
-	table, err := compare.ParseTable(string(text))
-	require.NoError(t, err)
+	all := must.Get(compare.ReadAreas("testdata", areas))(t)
+	text := must.Get(os.ReadFile(tableFile))(t)
+	table := must.Get(compare.ParseTable(string(text)))(t)
 	// Both servers run alone.
 	test := startTestServer(t, typed.Behaviour{
 		NoGarbageCollection: true, NoNamespaceDeletion: true, NoServiceAccounts: true, NoDisruptionBudgets: true,
@@ -84,10 +82,8 @@ func finish(t *testing.T, all []*compare.Area, tallies []compare.Tally, table *c
 			t.Errorf("%s: the table has a row for it, but there is no such step", step)
 		}
 	}
-	before, err := os.ReadFile(pageFile)
-	require.NoError(t, err)
-	after, err := compare.Page(string(before), tallies, table)
-	require.NoError(t, err)
+	before := must.Get(os.ReadFile(pageFile))(t)
+	after := must.Get(compare.Page(string(before), tallies, table))(t)
 	if *update {
 		require.NoError(t, os.WriteFile(pageFile, []byte(after), 0o644))
 	} else if string(before) != after {
@@ -176,8 +172,7 @@ func startTestServer(t *testing.T, behaviour typed.Behaviour) *compare.Target {
 		Behaviour: behaviour,
 	})
 	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	during(t, func(ctx context.Context) error { return server.Serve(ctx, listener) })
 	return start(t, &compare.Target{Name: "test server", URL: "https://" + listener.Addr().String(), CA: server.Server.CA()})
 }
@@ -192,8 +187,7 @@ func startCluster(t *testing.T) *compare.Target {
 	}
 	// The test server has no history before its first version either. Without a restart, the watch cache would reach
 	// back to the beginning.
-	_, err := c.Compact(t.Context())
-	require.NoError(t, err)
+	must.Get(c.Compact(t.Context()))(t)
 	require.NoError(t, c.RestartAPIServer(t.Context()))
 	return start(t, &compare.Target{Name: "kube-apiserver", URL: c.URL(), CA: c.CA()})
 }
@@ -218,8 +212,7 @@ func during(t *testing.T, run func(context.Context) error) <-chan struct{} {
 }
 
 func start(t *testing.T, target *compare.Target) *compare.Target {
-	kubectl, err := filepath.Abs("../bin/kubectl")
-	require.NoError(t, err)
+	kubectl := must.Get(filepath.Abs("../bin/kubectl"))(t)
 	target.Kubectl, target.Folder = kubectl, t.TempDir()
 	require.NoError(t, target.Start())
 	t.Cleanup(target.Close)

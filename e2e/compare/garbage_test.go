@@ -12,21 +12,20 @@ import (
 
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/e2e/compare"
+	"github.com/leatproject/leat/internal/fixture/must"
 	typed "github.com/leatproject/leat/testserver/cluster"
 )
 
 // TestGarbage sends the same requests to the test server with its garbage collector and to kube-apiserver with
 // kube-controller-manager, and compares the objects that are left when both have done their work.
 func TestGarbage(t *testing.T) {
-	all, err := compare.ReadAreas("testdata", []string{"garbage"})
-	require.NoError(t, err)
+	all := must.Get(compare.ReadAreas("testdata", []string{"garbage"}))(t)
 	test := startTestServer(t, typed.Behaviour{
 		NoNamespaceDeletion: true, NoServiceAccounts: true, NoDisruptionBudgets: true, Workloads: true,
 	})
 	real := startCluster(t)
 	startControllerManager(t, real)
-	table, err := compare.ParseTable("")
-	require.NoError(t, err)
+	table := must.Get(compare.ParseTable(""))(t)
 	c := comparison{t: t, table: table, tally: compare.Tally{Area: all[0]}, exact: true}
 	c.run(all[0], test, real)
 	t.Log(c.tally)
@@ -36,8 +35,7 @@ func TestGarbage(t *testing.T) {
 // until its garbage collector has begun. An object whose owner is already deleted in the foreground when the collector
 // lists it stays as it is, unless its reference blocks.
 func startControllerManager(t *testing.T, target *compare.Target) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	port := l.Addr().(*net.TCPAddr).Port
 	require.NoError(t, l.Close())
 	folder := t.TempDir()
@@ -51,6 +49,5 @@ func startControllerManager(t *testing.T, target *compare.Target) {
 	begun := &compare.Step{
 		ID: "garbage/start/begun", Name: "begun", Method: http.MethodGet, Path: "/api/v1/namespaces/$ns/configmaps", User: "admin", Rest: true,
 	}
-	_, err = target.Run(t.Context(), &compare.Scenario{ID: "garbage/start", Steps: []*compare.Step{begun}})
-	require.NoError(t, err)
+	must.Get(target.Run(t.Context(), &compare.Scenario{ID: "garbage/start", Steps: []*compare.Step{begun}}))(t)
 }

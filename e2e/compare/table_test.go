@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/e2e/compare"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func differences(aspects ...string) []compare.Difference {
@@ -26,8 +27,7 @@ a/b/d  404-not-200
 
 // TestTableChecks checks that each kind of change of a difference is noticed.
 func TestTableChecks(t *testing.T) {
-	table, err := compare.ParseTable("# comment\n" + rows)
-	require.NoError(t, err)
+	table := must.Get(compare.ParseTable("# comment\n" + rows))(t)
 	require.NoError(t, table.Check("a/b/c", differences("Warning", ".spec", ".spec")))
 	require.NoError(t, table.Check("a/b/x", nil))
 	require.ErrorContains(t, table.Check("a/b/x", differences(".spec")), "a difference that the table does not have")
@@ -37,8 +37,7 @@ func TestTableChecks(t *testing.T) {
 }
 
 func TestTableUpdates(t *testing.T) {
-	table, err := compare.ParseTable(rows)
-	require.NoError(t, err)
+	table := must.Get(compare.ParseTable(rows))(t)
 	require.Contains(t, table.String(), rows)
 	table.Update("a/b/c", differences(".spec"))
 	table.Update("a/b/d", nil)
@@ -47,8 +46,7 @@ func TestTableUpdates(t *testing.T) {
 	require.NotContains(t, table.String(), "a bug")
 	require.ErrorContains(t, table.Check("a/b/e", differences("stdout")), "needs a reason")
 
-	area, err := compare.ParseArea("a", "== b\n-- c\nGET /")
-	require.NoError(t, err)
+	area := must.Get(compare.ParseArea("a", "== b\n-- c\nGET /"))(t)
 	require.Equal(t, []string{"a/b/e"}, table.Strangers([]*compare.Area{area}))
 	table.Remove("a/b/e")
 	require.Empty(t, table.Strangers([]*compare.Area{area}))
@@ -74,15 +72,13 @@ func TestPage(t *testing.T) {
 		{Area: &compare.Area{Name: "verbs", About: "create"}, Equal: 3, All: 4},
 		{Area: &compare.Area{Name: "lists", About: "pages"}, Equal: 1, All: 2},
 	}
-	page, err := compare.Page("before\n"+begin+"old"+end+"after\n", tallies, table)
-	require.NoError(t, err)
+	page := must.Get(compare.Page("before\n"+begin+"old"+end+"after\n", tallies, table))(t)
 	require.Contains(t, page, "before\n"+begin)
 	require.Contains(t, page, "| verbs | 3 of 4 | create |\n| lists | 1 of 2 | pages |\n| all | 4 of 6 | |\n")
 	require.Contains(t, page, "| some fields are missing | 1 |\n")
 	require.Contains(t, page, end+"after\n")
 	require.NotContains(t, page, "old")
-	again, err := compare.Page(page, tallies, table)
-	require.NoError(t, err)
+	again := must.Get(compare.Page(page, tallies, table))(t)
 	require.Equal(t, page, again)
 	require.Equal(t, "verbs 3/4 equal", tallies[0].String())
 

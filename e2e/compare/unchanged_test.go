@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/e2e/compare"
+	"github.com/leatproject/leat/internal/fixture/must"
 	typed "github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -37,8 +38,7 @@ type sample struct {
 func TestUnchanged(t *testing.T) {
 	var all []sample
 	for _, file := range sampleFiles {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		var some []sample
 		require.NoError(t, json.Unmarshal(text, &some))
 		all = append(all, slices.DeleteFunc(some, func(s sample) bool {
@@ -142,20 +142,16 @@ func withoutTypes(value any) {
 
 // sendAs sends a request in the name of a manager.
 func sendAs(t *testing.T, target *compare.Target, manager, method, path string, body any) (code int, out unstructured.Unstructured) {
-	encoded, err := json.Marshal(body)
-	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), method, target.URL+path, bytes.NewReader(encoded))
-	require.NoError(t, err)
+	encoded := must.Get(json.Marshal(body))(t)
+	request := must.Get(http.NewRequestWithContext(t.Context(), method, target.URL+path, bytes.NewReader(encoded)))(t)
 	request.Header.Set("User-Agent", manager)
 	request.Header.Set("Content-Type", "application/json")
 	if method == http.MethodPatch {
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	response, err := target.Do(request)
-	require.NoError(t, err)
+	response := must.Get(target.Do(request))(t)
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	answer := must.Get(io.ReadAll(response.Body))(t)
 	require.NoError(t, json.Unmarshal(answer, &out.Object), string(answer))
 	return response.StatusCode, out
 }

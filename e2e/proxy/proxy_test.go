@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/e2e/proxy"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // patience is how long a test waits for what must come, and short for what must not.
@@ -27,8 +28,7 @@ const (
 // echo starts a server that returns every line, a last line after the client's end, and then its own end.
 func echo(t *testing.T) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -53,8 +53,7 @@ func echo(t *testing.T) (address string) {
 // start runs a proxy in front of the target until the test ends.
 func start(t *testing.T, target string) *proxy.Proxy {
 	t.Helper()
-	p, err := proxy.Listen(target)
-	require.NoError(t, err)
+	p := must.Get(proxy.Listen(target))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
@@ -67,8 +66,7 @@ func start(t *testing.T, target string) *proxy.Proxy {
 
 func dial(t *testing.T, p *proxy.Proxy) *net.TCPConn {
 	t.Helper()
-	conn, err := net.Dial("tcp", p.Address())
-	require.NoError(t, err)
+	conn := must.Get(net.Dial("tcp", p.Address()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	return conn.(*net.TCPConn)
@@ -77,10 +75,8 @@ func dial(t *testing.T, p *proxy.Proxy) *net.TCPConn {
 // exchange sends a line and reads it back.
 func exchange(t *testing.T, conn net.Conn) {
 	t.Helper()
-	_, err := io.WriteString(conn, "hello\n")
-	require.NoError(t, err)
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	require.NoError(t, err)
+	must.Get(io.WriteString(conn, "hello\n"))(t)
+	line := must.Get(bufio.NewReader(conn).ReadString('\n'))(t)
 	require.Equal(t, "hello\n", line)
 }
 
@@ -92,8 +88,7 @@ func TestForwards(t *testing.T) {
 		_, _ = conn.Write(sent)
 		_ = conn.CloseWrite()
 	}()
-	got, err := io.ReadAll(conn)
-	require.NoError(t, err)
+	got := must.Get(io.ReadAll(conn))(t)
 	require.True(t, bytes.Equal(append(sent, "end\n"...), got), "%d bytes of %d", len(got), len(sent)+4)
 	require.Equal(t, int64(1), p.Stats().Accepted)
 	require.Zero(t, p.Stats().Held)
@@ -130,8 +125,7 @@ func TestStall(t *testing.T) {
 	p.Resume()
 	p.Resume()
 	for _, conn := range []net.Conn{old, recent} {
-		line, err := bufio.NewReader(conn).ReadString('\n')
-		require.NoError(t, err)
+		line := must.Get(bufio.NewReader(conn).ReadString('\n'))(t)
 		require.Equal(t, "hello\n", line)
 		exchange(t, conn)
 	}
@@ -139,21 +133,17 @@ func TestStall(t *testing.T) {
 
 // TestHeld stalls a server that sends without requests.
 func TestHeld(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	p := start(t, l.Addr().String())
 	client := dial(t, p)
-	server, err := l.Accept()
-	require.NoError(t, err)
+	server := must.Get(l.Accept())(t)
 	defer server.Close()
 	p.Stall()
-	_, err = io.WriteString(server, "held\n")
-	require.NoError(t, err)
+	must.Get(io.WriteString(server, "held\n"))(t)
 	require.Eventually(t, func() bool { return p.Stats().Held == 5 }, patience, time.Millisecond)
 	p.Resume()
-	line, err := bufio.NewReader(client).ReadString('\n')
-	require.NoError(t, err)
+	line := must.Get(bufio.NewReader(client).ReadString('\n'))(t)
 	require.Equal(t, "held\n", line)
 	require.Eventually(t, func() bool { return p.Stats().Held == 0 }, patience, time.Millisecond)
 }
@@ -164,21 +154,16 @@ func TestHalfClose(t *testing.T) {
 	defer l.Close()
 	p := start(t, l.Addr().String())
 	client := dial(t, p)
-	server, err := l.Accept()
-	require.NoError(t, err)
+	server := must.Get(l.Accept())(t)
 	defer server.Close()
-	_, err = io.WriteString(server, "x")
-	require.NoError(t, err)
-	_, err = client.Read(make([]byte, 1))
-	require.NoError(t, err)
+	must.Get(io.WriteString(server, "x"))(t)
+	must.Get(client.Read(make([]byte, 1)))(t)
 
 	require.Equal(t, 1, p.HalfClose())
 	_, err = client.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
-	_, err = io.WriteString(client, "still here\n")
-	require.NoError(t, err)
-	line, err := bufio.NewReader(server).ReadString('\n')
-	require.NoError(t, err)
+	must.Get(io.WriteString(client, "still here\n"))(t)
+	line := must.Get(bufio.NewReader(server).ReadString('\n'))(t)
 	require.Equal(t, "still here\n", line)
 }
 
@@ -194,8 +179,7 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestServerIsGone(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	require.NoError(t, l.Close())
 	requireReset(t, start(t, l.Addr().String()))
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -25,8 +27,7 @@ func TestDocNamesExist(t *testing.T) {
 	for _, name := range []string{"api", "apiclient", "codec", "cache", "deltafifo", "reflector", "informer", "workqueue", "controller", "predicate"} {
 		folder := filepath.Join("..", "..", name)
 		declared := declarations(t, folder)
-		text, err := os.ReadFile(filepath.Join(folder, "doc.go"))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(folder, "doc.go")))(t)
 		for _, list := range docList.FindAllStringSubmatch(string(text), -1) {
 			for _, method := range docName.FindAllString(list[1], -1) {
 				require.True(t, declared[method], "%s/doc.go names %s", name, method)
@@ -44,14 +45,12 @@ func TestDocNamesExist(t *testing.T) {
 func declarations(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		require.NoError(t, err)
+		file := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:

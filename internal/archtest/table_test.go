@@ -83,6 +83,7 @@ var table = []layer{
 	{"docs internal/archtest", ""},
 	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
 	{"internal/fixture", "api apiclient informer testserver"},                // for tests only
+	{"internal/fixture/must", ""},                                            // for tests only
 	{"internal/trace", "api informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
 }
@@ -110,7 +111,7 @@ var confined = []layer{
 	{"gopkg.in/yaml", ""},
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
 	{"gopkg.in/evanphx/json-patch", "testserver"},
-	{"github.com/stretchr/testify", "internal/fixture internal/listerwatchertest"},
+	{"github.com/stretchr/testify", "internal/fixture internal/fixture/must internal/listerwatchertest"},
 	{"embed", "docs testserver metrics manager observe/livepage cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
 	{"go.uber.org/zap", "apiclient apiclient/* reflector informer informer/factory scale/scopes scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/* internal/soak"},

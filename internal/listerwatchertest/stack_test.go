@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/scale/packed"
@@ -61,8 +62,7 @@ var layers = []layer{
 		s.ListerWatcher, s.o = stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), s.ListerWatcher, s.o)
 	}},
 	{"warmstart", func(t *testing.T, s *stack) {
-		w, err := warmstart.New(s.ListerWatcher, warmstart.Options{Path: filepath.Join(t.TempDir(), "state"), Cluster: "test"})
-		require.NoError(t, err)
+		w := must.Get(warmstart.New(s.ListerWatcher, warmstart.Options{Path: filepath.Join(t.TempDir(), "state"), Cluster: "test"}))(t)
 		t.Cleanup(func() { require.NoError(t, w.Close()) })
 		s.ListerWatcher, s.bytes = w, false // the file has objects
 	}},
@@ -128,8 +128,7 @@ func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []l
 		want := map[api.Key]bool{}
 		for i := range 12 {
 			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i)}}
-			created, err := k.Server.Create(listerwatchertest.Pods, p)
-			require.NoError(k, err)
+			created := must.Get(k.Server.Create(listerwatchertest.Pods, p))(k)
 			want[api.KeyOf(p)] = s.has(created.GetUID())
 		}
 		s.check(k)
@@ -144,8 +143,7 @@ func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []l
 			<-time.After(2 * time.Minute)
 			require.Positive(k, inf.Status().Reflector.Counters.Probes)
 			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "later-"}}
-			later, err := k.Server.Create(listerwatchertest.Pods, p)
-			require.NoError(k, err)
+			later := must.Get(k.Server.Create(listerwatchertest.Pods, p))(k)
 			want[api.Key{Namespace: "default", Name: later.GetName()}] = s.has(later.GetUID())
 			synctest.Wait()
 			for key, in := range want {

@@ -3,11 +3,11 @@ package listerwatchertest_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
 )
@@ -16,8 +16,7 @@ import (
 func TestSuite(t *testing.T) {
 	listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
 		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {
-			c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-			require.NoError(t, err)
+			c := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 			return apiclient.NewPartial[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, "")
 		})
 }

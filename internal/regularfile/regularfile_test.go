@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/regularfile"
 )
 
@@ -19,19 +20,16 @@ func TestRegularFilesAreRead(t *testing.T) {
 	dir := t.TempDir()
 	path, link, other := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "other")
 	require.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
-	content, err := regularfile.Read(path)
-	require.NoError(t, err)
+	content := must.Get(regularfile.Read(path))(t)
 	require.Equal(t, "content", string(content))
 
 	if err := errors.Join(os.Symlink("file", link), os.Symlink("link", other)); err == nil { // not everybody may on Windows
-		content, err = regularfile.Read(other)
-		require.NoError(t, err)
+		content = must.Get(regularfile.Read(other))(t)
 		require.Equal(t, "content", string(content))
 	}
 
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	content, err = regularfile.Read(path)
-	require.NoError(t, err)
+	content = must.Get(regularfile.Read(path))(t)
 	require.Empty(t, content)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/regularfile"
 )
 
@@ -60,20 +61,15 @@ func TestCreateFollowsNothing(t *testing.T) {
 			var before os.FileInfo
 			if old, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 				defer old.Close()
-				before, err = old.Stat()
-				require.NoError(t, err)
+				before = must.Get(old.Stat())(t)
 			}
-			f, err := regularfile.Create(path)
-			require.NoError(t, err)
+			f := must.Get(regularfile.Create(path))(t)
 			defer f.Close()
-			_, err = f.WriteAt([]byte("secret"), 0)
-			require.NoError(t, err)
-			after, err := os.Lstat(path)
-			require.NoError(t, err)
+			must.Get(f.WriteAt([]byte("secret"), 0))(t)
+			after := must.Get(os.Lstat(path))(t)
 			require.Equal(t, os.FileMode(0o600), after.Mode(), "a new regular file")
 			require.False(t, before != nil && os.SameFile(before, after))
-			content, err := os.ReadFile(victim)
-			require.NoError(t, err)
+			content := must.Get(os.ReadFile(victim))(t)
 			require.Equal(t, "precious", string(content))
 			require.NoFileExists(t, victim+".none")
 		})
@@ -111,8 +107,7 @@ func TestOnlyPrivateFilesAreOpened(t *testing.T) {
 		f, err := regularfile.OpenPrivate(at(name))
 		if says == "" {
 			require.NoError(t, err)
-			_, err = f.WriteAt([]byte("x"), 0)
-			require.NoError(t, err)
+			must.Get(f.WriteAt([]byte("x"), 0))(t)
 			require.NoError(t, f.Close())
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/sameorigin"
 )
 
@@ -65,25 +66,21 @@ type answer struct {
 // send makes one request of a server whose listener is said to be at an address.
 func send(t *testing.T, at net.Addr, allowed []string, method, host string, h headers, body string) answer {
 	t.Helper()
-	guard, err := sameorigin.New(allowed)
-	require.NoError(t, err)
+	guard := must.Get(sameorigin.New(allowed))(t)
 	var a answer
 	server := httptest.NewServer(guard.Handler(at, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		a.acted = true
 		_, _ = io.WriteString(w, "data")
 	})))
 	defer server.Close()
-	r, err := http.NewRequest(method, server.URL, strings.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequest(method, server.URL, strings.NewReader(body)))(t)
 	r.Host = host
 	for name, value := range h {
 		r.Header[http.CanonicalHeaderKey(name)] = []string{value}
 	}
-	response, err := server.Client().Do(r)
-	require.NoError(t, err)
+	response := must.Get(server.Client().Do(r))(t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	text := must.Get(io.ReadAll(response.Body))(t)
 	a.code, a.header, a.body = response.StatusCode, response.Header, string(text)
 	return a
 }
@@ -256,8 +253,7 @@ func TestProgramsAreAnswered(t *testing.T) {
 
 // TestOddHosts has values that an http.Client does not send. Some balancers probe with HTTP/1.0, which has no Host.
 func TestOddHosts(t *testing.T) {
-	guard, err := sameorigin.New(nil)
-	require.NoError(t, err)
+	guard := must.Get(sameorigin.New(nil))(t)
 	for host, code := range map[string]int{
 		"": 404, "a b": 403, "evil/example": 403, "evil.example@localhost:8081": 403, "localhost:8081:8081": 403, "[::1": 403,
 	} {
@@ -274,6 +270,5 @@ func TestAllowedHosts(t *testing.T) {
 		_, err := sameorigin.New([]string{"leat.example", wrong})
 		require.ErrorContains(t, err, "is neither a host nor a host:port", wrong)
 	}
-	_, err := sameorigin.New([]string{"leat.example:8443", "10.1.2.3", "[::1]:80", "localhost"})
-	require.NoError(t, err)
+	must.Get(sameorigin.New([]string{"leat.example:8443", "10.1.2.3", "[::1]:80", "localhost"}))(t)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/testserver"
 )
@@ -96,17 +97,14 @@ func after(printed, text string) string {
 // send sends a request and returns the code and the body of the answer.
 func (p *process) send(method, url, body string, header ...string) (int, string) {
 	p.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	require.NoError(p, err)
+	r := must.Get(http.NewRequest(method, url, strings.NewReader(body)))(p)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(p, err)
+	answer := must.Get(http.DefaultClient.Do(r))(p)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(p, err)
+	text := must.Get(io.ReadAll(answer.Body))(p)
 	return answer.StatusCode, string(text)
 }
 
@@ -267,20 +265,17 @@ func TestStateInAFile(t *testing.T) {
 		p := start(t, "--data", file)
 		created := p.requireCode(201, "POST", mapsPath, oneMap)
 		p.end()
-		info, err := os.Stat(file)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(file))(t)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 		p = start(t, "--data", file)
 		require.Equal(t, created, p.requireCode(200, "GET", mapsPath+"/one", ""), "with the same UID and version")
 		p.requireCode(200, "DELETE", mapsPath+"/one", "")
 		p.ok("POST", "/state/save", "")
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		require.NotContains(t, string(text), "ConfigMap")
 		p.end()
-		left, err := os.ReadDir(filepath.Dir(file))
-		require.NoError(t, err)
+		left := must.Get(os.ReadDir(filepath.Dir(file)))(t)
 		require.Len(t, left, 1)
 	}
 	p := start(t)
@@ -334,8 +329,7 @@ func TestWrongFlags(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	config := filepath.Join(dir, "kubeconfig")
 	for _, tc := range []struct {

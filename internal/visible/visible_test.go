@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestText(t *testing.T) {
@@ -48,16 +50,14 @@ func TestText(t *testing.T) {
 
 func TestFprintf(t *testing.T) {
 	var b strings.Builder
-	_, err := Fprintf(&b, "%-9s|%4d|%q|%s|%v|%s\n", "a\n\x1b", 7, "x\x1b\u202e", errors.New("e\tf"), []string{"\x07"}, []byte("\x00"))
-	require.NoError(t, err)
+	must.Get(Fprintf(&b, "%-9s|%4d|%q|%s|%v|%s\n", "a\n\x1b", 7, "x\x1b\u202e", errors.New("e\tf"), []string{"\x07"}, []byte("\x00")))(t)
 	require.Equal(t, `a\n\u001b|   7|"x\x1b\u202e"|e\tf|[\u0007]|\u0000`+"\n", b.String())
 	require.Equal(t, `a\n     |`, Sprintf("%-8s|", "a\n"), "the escape is padded")
 }
 
 func TestWriter(t *testing.T) {
 	var b strings.Builder
-	n, err := fmt.Fprint(Writer(&b), "a\tb\x1b\u202e\n")
-	require.NoError(t, err)
+	n := must.Get(fmt.Fprint(Writer(&b), "a\tb\x1b\u202e\n"))(t)
 	require.Equal(t, 8, n)
 	require.Equal(t, "a\tb\\u001b\\u202e\n", b.String())
 }
@@ -69,8 +69,7 @@ func FuzzText(f *testing.F) {
 		got := Text(s)
 		require.True(t, utf8.ValidString(got))
 		require.Equal(t, -1, strings.IndexFunc(got, func(r rune) bool { return !unicode.IsGraphic(r) }))
-		line, err := json.Marshal(s)
-		require.NoError(t, err)
+		line := must.Get(json.Marshal(s))(t)
 		var want, after string
 		require.NoError(t, json.Unmarshal(line, &want))
 		require.NoError(t, json.Unmarshal([]byte(Text(string(line))), &after))

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager/accessreview"
 )
 
@@ -62,12 +63,10 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newFilter(t *testing.T, s *server, o accessreview.Options) (*accessreview.Filter, *observer.ObservedLogs) {
 	t.Helper()
-	client, err := apiclient.New(apiclient.Config{Host: "http://server", Transport: s})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://server", Transport: s}))(t)
 	core, logs := observer.New(zap.DebugLevel)
 	o.Client, o.Logger = client, zap.New(core)
-	f, err := accessreview.New(o)
-	require.NoError(t, err)
+	f := must.Get(accessreview.New(o))(t)
 	return f, logs
 }
 

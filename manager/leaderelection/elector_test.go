@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -49,13 +50,10 @@ func TestNewReportsAllInvalidOptions(t *testing.T) {
 		Namespace: "a", Name: "b", LeaseDuration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond,
 	})
 	require.NoError(t, err)
-	one, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
-	require.NoError(t, err)
-	two, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
-	require.NoError(t, err)
+	one := must.Get(leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"}))(t)
+	two := must.Get(leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"}))(t)
 	require.NotEqual(t, one.Identity(), two.Identity())
-	host, err := os.Hostname()
-	require.NoError(t, err)
+	host := must.Get(os.Hostname())(t)
 	require.Regexp(t, "^"+regexp.QuoteMeta(host)+"_[a-z0-9]{26}$", one.Identity())
 }
 
@@ -63,11 +61,9 @@ func TestNewReportsAllInvalidOptions(t *testing.T) {
 func TestNamespaceOfThePod(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		t.Setenv("POD_NAMESPACE", leaseKey.Namespace)
-		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-		require.NoError(t, err)
+		client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 		defer client.CloseIdleConnections()
-		e, err := leaderelection.New(client, leaderelection.Options{Name: leaseKey.Name, Identity: "a"})
-		require.NoError(t, err)
+		e := must.Get(leaderelection.New(client, leaderelection.Options{Name: leaseKey.Name, Identity: "a"}))(t)
 		require.NoError(t, e.Run(t.Context(), func(context.Context) error {
 			require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity)
 			return nil
@@ -432,12 +428,10 @@ func TestRunEndsInEveryState(t *testing.T) {
 
 func TestWorkMayEndByItself(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
-		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-		require.NoError(t, err)
+		client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 		broken := errors.New("broken")
 		for _, want := range []error{nil, broken} {
-			e, err := leaderelection.New(client, leaderelection.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name})
-			require.NoError(t, err)
+			e := must.Get(leaderelection.New(client, leaderelection.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name}))(t)
 			require.Equal(t, want, e.Run(t.Context(), func(context.Context) error { return want }))
 			require.Empty(t, *lease(t, s).Spec.HolderIdentity)
 			require.ErrorContains(t, e.Run(t.Context(), nil), "called before")
@@ -494,8 +488,7 @@ func TestConflictsOfARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		<-a.Elected()
-		_, err := s.Edit(leases, leaseKey, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"team": "mill"}) })
-		require.NoError(t, err)
+		must.Get(s.Edit(leases, leaseKey, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"team": "mill"}) }))(t)
 		require.NoError(t, a.end())
 		l := lease(t, s)
 		require.Empty(t, *l.Spec.HolderIdentity)

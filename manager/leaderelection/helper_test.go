@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
 )
@@ -61,11 +62,9 @@ func campaign(t *testing.T, s *testserver.Server, o leaderelection.Options, wind
 	if wrap != nil {
 		transport = wrap(transport)
 	}
-	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: transport})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: transport}))(t)
 	o.Namespace, o.Name = leaseKey.Namespace, leaseKey.Name
-	e, err := leaderelection.New(client, o)
-	require.NoError(t, err)
+	e := must.Get(leaderelection.New(client, o))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &replica{Elector: e, stop: cancel, ended: make(chan error, 1), created: time.Now()}
 	go func() {
@@ -111,8 +110,7 @@ func (r *replica) end() error {
 
 func lease(t *testing.T, s *testserver.Server) *coordinationv1.Lease {
 	t.Helper()
-	u, err := s.Get(leases, leaseKey)
-	require.NoError(t, err)
+	u := must.Get(s.Get(leases, leaseKey))(t)
 	l := &coordinationv1.Lease{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, l))
 	return l

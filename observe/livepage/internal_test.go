@@ -8,12 +8,12 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestLateTimer lets the timer of the viewer fire while a request comes.
 func TestLateTimer(t *testing.T) {
-	p, err := New(Options{})
-	require.NoError(t, err)
+	p := must.Get(New(Options{}))(t)
 	p.look()
 	p.viewer.leave() // the timer fired, and waited for the lock that look held
 	require.True(t, p.viewer.looks)
@@ -30,8 +30,7 @@ func (c cachesOne) Lookup(api.Key) (api.Object, bool) { return c.object, true }
 
 // TestRefreshIgnoresOlderVersions refreshes after a hook has brought a newer state.
 func TestRefreshIgnoresOlderVersions(t *testing.T) {
-	p, err := New(Options{})
-	require.NoError(t, err)
+	p := must.Get(New(Options{}))(t)
 	at := func(version string) api.Object {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "one", ResourceVersion: version}}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/observe/livepage"
@@ -49,15 +50,13 @@ type configMap struct {
 func newPage(t *testing.T, o livepage.Options) *livepage.Page {
 	t.Helper()
 	o.Program = "mill"
-	p, err := livepage.New(o)
-	require.NoError(t, err)
+	p := must.Get(livepage.New(o))(t)
 	return p
 }
 
 func register(t *testing.T, p *livepage.Page, name string, part any) (remove func()) {
 	t.Helper()
-	remove, err := p.Register(name, part)
-	require.NoError(t, err)
+	remove = must.Get(p.Register(name, part))(t)
 	return remove
 }
 
@@ -182,9 +181,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{Server: testserver.New(testserver.Options{})}
 	start(t, w.Run)
-	var err error
-	w.client, err = apiclient.New(apiclient.Config{Host: w.URL(), Transport: w.Server.Client().Transport})
-	require.NoError(t, err)
+	w.client = must.Get(apiclient.New(apiclient.Config{Host: w.URL(), Transport: w.Server.Client().Transport}))(t)
 	return w
 }
 
@@ -199,8 +196,7 @@ func (w *world) create(t *testing.T, name string) {
 	object.SetKind("ConfigMap")
 	object.SetNamespace("default")
 	object.SetName(name)
-	_, err := w.Create(configMaps, object)
-	require.NoError(t, err)
+	must.Get(w.Create(configMaps, object))(t)
 }
 
 // start runs something until the test ends.
@@ -382,15 +378,13 @@ func TestDebug(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		w.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "configmaps"}})
-		elector, err := leaderelection.New(w.client, leaderelection.Options{Namespace: "secret", Name: "secret", Identity: "secret-0"})
-		require.NoError(t, err)
+		elector := must.Get(leaderelection.New(w.client, leaderelection.Options{Namespace: "secret", Name: "secret", Identity: "secret-0"}))(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		c := controller.New("grinder", controller.Func[api.Key](func(ctx context.Context, _ api.Key) (controller.Result, error) {
 			<-ctx.Done()
 			return controller.Result{}, nil
 		}), controller.Options{})
-		m, err := manager.New(manager.Options{Elector: elector, ShowReasons: true, Admin: manager.AdminOptions{Page: p}})
-		require.NoError(t, err)
+		m := must.Get(manager.New(manager.Options{Elector: elector, ShowReasons: true, Admin: manager.AdminOptions{Page: p}}))(t)
 		require.NoError(t, m.Readyz().Add("water", func(context.Context) error { return errors.New("secret: no water") }))
 		register(t, p, "", maps)
 		register(t, p, "", c)
@@ -437,8 +431,7 @@ func TestElectors(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		lead := map[string]context.CancelFunc{}
 		for _, name := range []string{"first", "second"} {
-			e, err := leaderelection.New(w.client, leaderelection.Options{Namespace: "default", Name: "mill", Identity: name})
-			require.NoError(t, err)
+			e := must.Get(leaderelection.New(w.client, leaderelection.Options{Namespace: "default", Name: "mill", Identity: name}))(t)
 			register(t, p, name, e)
 			ctx, cancel := context.WithCancel(t.Context())
 			lead[name] = cancel
@@ -478,8 +471,7 @@ func TestShards(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		var first *shard.Member
 		for _, name := range []string{"first", "second"} {
-			m, err := shard.New(w.client, shard.Options{Namespace: "default", Group: "mill", Identity: name})
-			require.NoError(t, err)
+			m := must.Get(shard.New(w.client, shard.Options{Namespace: "default", Group: "mill", Identity: name}))(t)
 			start(t, m.Run)
 			<-time.After(10 * time.Second)
 			if first == nil {
@@ -543,8 +535,7 @@ func TestScopes(t *testing.T) {
 func TestChecksAreNotCalledOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPage(t, livepage.Options{})
-		m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
-		require.NoError(t, err)
+		m := must.Get(manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}}))(t)
 		calls := 0
 		require.NoError(t, m.Healthz().Add("counts", func(context.Context) error { calls++; return nil }))
 		for range 10 {
@@ -559,8 +550,7 @@ func TestChecksAreNotCalledOften(t *testing.T) {
 func TestTheTimeIsThatOfTheCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPage(t, livepage.Options{})
-		m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
-		require.NoError(t, err)
+		m := must.Get(manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}}))(t)
 		require.NoError(t, m.Readyz().Add("slow", func(context.Context) error {
 			<-time.After(time.Second)
 			return nil
@@ -575,8 +565,7 @@ func TestTheTimeIsThatOfTheCounters(t *testing.T) {
 // TestChecksOutliveTheViewer has a viewer that leaves at once.
 func TestChecksOutliveTheViewer(t *testing.T) {
 	p := newPage(t, livepage.Options{})
-	m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
-	require.NoError(t, err)
+	m := must.Get(manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}}))(t)
 	require.NoError(t, m.Healthz().Add("water", func(ctx context.Context) error { return ctx.Err() }))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -590,8 +579,7 @@ func TestChecksOutliveTheViewer(t *testing.T) {
 func TestHangingChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPage(t, livepage.Options{})
-		m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
-		require.NoError(t, err)
+		m := must.Get(manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}}))(t)
 		hangs := make(chan struct{})
 		stop := func(context.Context) error { return nil }
 		require.NoError(t, m.Healthz().Add("water", func(ctx context.Context) error { return stop(ctx) }))

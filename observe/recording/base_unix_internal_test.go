@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestTheStateFollowsNoLink has a link, or a file that others can read, where the state and its copy come. The file
@@ -24,16 +26,13 @@ func TestTheStateFollowsNoLink(t *testing.T) {
 			require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o644))
 			check := func() {
 				t.Helper()
-				content, err := os.ReadFile(victim)
-				require.NoError(t, err)
+				content := must.Get(os.ReadFile(victim))(t)
 				require.True(t, string(content) == "precious", "%d bytes", len(content))
-				info, err := os.Lstat(filepath.Join(dir, baseName))
-				require.NoError(t, err)
+				info := must.Get(os.Lstat(filepath.Join(dir, baseName)))(t)
 				require.Equal(t, os.FileMode(0o600), info.Mode())
 			}
 			require.NoError(t, plant(filepath.Join(dir, baseName), victim))
-			b, err := newBase(dir)
-			require.NoError(t, err)
+			b := must.Get(newBase(dir))(t)
 			b.store(nil, make([]byte, minGarbage))
 			b.write()
 			require.NoError(t, b.err)

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // pieces is a body that is read in the pieces in which it was sent.
@@ -43,8 +45,7 @@ func recordPieces(t *testing.T, o Options, contentType string, bodies ...[][]byt
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		r, err := New(&out, o)
-		require.NoError(t, err)
+		r := must.Get(New(&out, o))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
@@ -54,8 +55,7 @@ func recordPieces(t *testing.T, o Options, contentType string, bodies ...[][]byt
 			}))
 			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil)
 			require.NoError(t, err)
-			resp, err := rt.RoundTrip(req)
-			require.NoError(t, err)
+			resp := must.Get(rt.RoundTrip(req))(t)
 			if i < len(bodies)-1 || len(bodies) == 1 {
 				_, err = io.Copy(io.Discard, resp.Body)
 			} else {
@@ -115,25 +115,20 @@ func (w *watched) change() []byte {
 	if w.contentType == typeProtobuf {
 		return w.protobuf(pod)
 	}
-	object, err := json.Marshal(pod)
-	require.NoError(w, err)
+	object := must.Get(json.Marshal(pod))(w)
 	if w.custom {
 		var members map[string]any
 		require.NoError(w, json.Unmarshal(object, &members))
-		object, err = json.Marshal(members)
-		require.NoError(w, err)
+		object = must.Get(json.Marshal(members))(w)
 	}
 	return fmt.Appendf(nil, `{"type":"MODIFIED","object":%s}`+"\n", object)
 }
 
 func (w *watched) protobuf(pod *corev1.Pod) []byte {
-	raw, err := pod.Marshal()
-	require.NoError(w, err)
+	raw := must.Get(pod.Marshal())(w)
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}
-	object, err := unknown.Marshal()
-	require.NoError(w, err)
-	event, err := (&metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: append([]byte(magic), object...)}}).Marshal()
-	require.NoError(w, err)
+	object := must.Get(unknown.Marshal())(w)
+	event := must.Get((&metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: append([]byte(magic), object...)}}).Marshal())(w)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...)
 }
 

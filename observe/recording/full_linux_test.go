@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
 
@@ -29,17 +30,13 @@ func TestAFullDiskAfterAKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var recorded bytes.Buffer
-	recorder, err := recording.New(&recorded, recording.Options{})
-	require.NoError(t, err)
+	recorder := must.Get(recording.New(&recorded, recording.Options{}))(t)
 	rt := recorder.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"items":[]}`))}, nil
 	}))
-	req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
-	require.NoError(t, err)
-	resp, err := rt.RoundTrip(req)
-	require.NoError(t, err)
-	_, err = io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
+	resp := must.Get(rt.RoundTrip(req))(t)
+	must.Get(io.ReadAll(resp.Body))(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.NoError(t, recorder.Run(ended))
@@ -48,19 +45,15 @@ func TestAFullDiskAfterAKill(t *testing.T) {
 	child.Env = append(os.Environ(), childFolder+"="+dir)
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	kept, err := os.ReadFile(filepath.Join(dir, "killed-00000001-00000001.rec"))
-	require.NoError(t, err)
+	kept := must.Get(os.ReadFile(filepath.Join(dir, "killed-00000001-00000001.rec")))(t)
 	require.Equal(t, recorded.Bytes(), kept)
-	dumps, err := filepath.Glob(filepath.Join(dir, "dump-*"))
-	require.NoError(t, err)
+	dumps := must.Get(filepath.Glob(filepath.Join(dir, "dump-*")))(t)
 	require.Empty(t, dumps)
-	ring, err := recording.NewRing(recording.RingOptions{Dir: dir})
-	require.NoError(t, err)
+	ring := must.Get(recording.NewRing(recording.RingOptions{Dir: dir}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, ring.Run(ctx))
-	dumps, err = filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
+	dumps = must.Get(filepath.Glob(filepath.Join(dir, "*")))(t)
 	require.Len(t, dumps, 1)
 	require.Contains(t, dumps[0], "-killed-")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
 )
@@ -106,8 +107,7 @@ func TestTimelineOfSeveralInformers(t *testing.T) {
 					expected = append(expected, expect(running))
 				}
 			})
-			timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-			require.NoError(t, err)
+			timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 			require.Empty(t, timeline.Notes())
 			resource := pods
 			if all := timeline.Resources(); len(all) > 0 {
@@ -120,8 +120,7 @@ func TestTimelineOfSeveralInformers(t *testing.T) {
 						continue // only an informer that has ended had it
 					}
 					got[c.Key] = c.ResourceVersion
-					o, err := c.Object()
-					require.NoError(t, err)
+					o := must.Get(c.Object())(t)
 					require.True(t, !e.whole[c.Key] || len(o.Spec.Containers) == 1, "%v has only metadata at %v", c.Key, e.at)
 				}
 				require.Equal(t, e.versions, got, "at %v", e.at)
@@ -154,20 +153,16 @@ func (r *rig) changeLabelled(random *rand.Rand) {
 func TestTablesAreNotRecorded(t *testing.T) {
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
 		r.change(rand.New(rand.NewPCG(1, 1)))
-		req, err := http.NewRequest(http.MethodGet, r.server.URL()+"/api/v1/pods", nil)
-		require.NoError(r, err)
+		req := must.Get(http.NewRequest(http.MethodGet, r.server.URL()+"/api/v1/pods", nil))(r)
 		req.Header = http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1,application/json"}, "Authorization": {"Bearer " + token}}
 		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.server.Dial(ctx) }}
 		defer transport.CloseIdleConnections()
-		resp, err := r.recorder.Wrap(transport).RoundTrip(req)
-		require.NoError(r, err)
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(r, err)
+		resp := must.Get(r.recorder.Wrap(transport).RoundTrip(req))(r)
+		body := must.Get(io.ReadAll(resp.Body))(r)
 		require.NoError(r, resp.Body.Close())
 		require.Contains(r, string(body), "columnDefinitions")
 	})
 	require.NotContains(t, payloads(file), "columnDefinitions")
-	timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), nil)
-	require.NoError(t, err)
+	timeline := must.Get(recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), nil))(t)
 	require.Equal(t, []string{"a request for pods has no data: a table is not recorded"}, timeline.Notes())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
 
@@ -35,19 +36,15 @@ func answeredAs(t *testing.T, path, mediaType, body string, compressed bool, o r
 		sent = b.String()
 	}
 	var file bytes.Buffer
-	r, err := recording.New(&file, o)
-	require.NoError(t, err)
+	r := must.Get(recording.New(&file, o))(t)
 	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{
 			StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(sent)),
 		}, nil
 	}))
-	req, err := http.NewRequest(http.MethodGet, "https://server"+path, nil)
-	require.NoError(t, err)
-	resp, err := rt.RoundTrip(req)
-	require.NoError(t, err)
-	got, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequest(http.MethodGet, "https://server"+path, nil))(t)
+	resp := must.Get(rt.RoundTrip(req))(t)
+	got := must.Get(io.ReadAll(resp.Body))(t)
 	if resp.Header.Get("Content-Encoding") == "" { // the recorder may have decompressed it
 		sent = body
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 type answers func(*http.Request) (*http.Response, error)
@@ -37,12 +38,9 @@ func TestARingOnABrokenDisk(t *testing.T) {
 		}))
 		<-time.After(2 * time.Second)
 		for range 3 {
-			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
-			require.NoError(t, err)
-			resp, err := rt.RoundTrip(req)
-			require.NoError(t, err)
-			_, err = io.ReadAll(resp.Body)
-			require.NoError(t, err)
+			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
+			resp := must.Get(rt.RoundTrip(req))(t)
+			must.Get(io.ReadAll(resp.Body))(t)
 		}
 		require.ErrorIs(t, <-ended, os.ErrExist)
 		require.NoFileExists(t, segmentName(dir, 1))
@@ -58,8 +56,7 @@ func TestARingOnABrokenDisk(t *testing.T) {
 func TestARingForgetsSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const age = 10 * time.Second
-		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: age, MaxBytes: 1 << 30}, &atomic.Uint64{}, &atomic.Uint64{})
-		require.NoError(t, err)
+		r := must.Get(newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: age, MaxBytes: 1 << 30}, &atomic.Uint64{}, &atomic.Uint64{}))(t)
 		send := func(id uint64, selector string, frames string) {
 			s := &Stream{ID: id, At: time.Now(), Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON, Options: map[string]string{"labelSelector": selector}}
 			if s.Watch = selector == "watched"; s.Watch {
@@ -90,8 +87,7 @@ func TestARingForgetsSelectors(t *testing.T) {
 
 // TestForgetsAResource forgets the last scope of a resource, and then learns it again.
 func TestForgetsAResource(t *testing.T) {
-	b, err := newBase(t.TempDir())
-	require.NoError(t, err)
+	b := must.Get(newBase(t.TempDir()))(t)
 	s := &Stream{ID: 1, Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON}
 	for range 2 {
 		b.loader.record(Record{Kind: Opened, Stream: s})
@@ -111,8 +107,7 @@ func TestForgetsAResource(t *testing.T) {
 // TestGarbageIsCollected changes half of the objects until most of the file is garbage. Afterwards it has nothing else
 // than the newest states, and all of them are found.
 func TestGarbageIsCollected(t *testing.T) {
-	b, err := newBase(t.TempDir())
-	require.NoError(t, err)
+	b := must.Get(newBase(t.TempDir()))(t)
 	text := strings.Repeat("x", 60_000)
 	version := 0
 	pod := func(n int) string {
@@ -142,8 +137,7 @@ func TestGarbageIsCollected(t *testing.T) {
 	read := func() map[string]string {
 		all := map[string]string{}
 		b.each(func(_ *scopeState, p *codec.Packed) {
-			object, err := b.bytes(nil, b.places[number(p)])
-			require.NoError(t, err)
+			object := must.Get(b.bytes(nil, b.places[number(p)]))(t)
 			require.Contains(t, string(object), fmt.Sprintf("%q", p.GetResourceVersion()))
 			all[p.GetName()] = string(object)
 			newest[p.GetName()] = int64(len(object))
@@ -160,8 +154,7 @@ func TestGarbageIsCollected(t *testing.T) {
 	}
 	require.Equal(t, size, b.size)
 	require.Less(t, size, before/2)
-	info, err := b.file.Stat()
-	require.NoError(t, err)
+	info := must.Get(b.file.Stat())(t)
 	require.Equal(t, size, info.Size())
 	require.NoError(t, b.collect(), "again, without garbage")
 	require.Equal(t, size, b.size)
@@ -184,8 +177,7 @@ func TestStreamOf(t *testing.T) {
 		"/api/v1": "",
 		"/apis":   "",
 	} {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://server"+path, nil)
-		require.NoError(t, err)
+		req := must.Get(http.NewRequestWithContext(context.Background(), http.MethodGet, "https://server"+path, nil))(t)
 		s, ok := streamOf(req)
 		require.Equal(t, want != "", ok, path)
 		if ok {

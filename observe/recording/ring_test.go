@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
@@ -41,16 +42,14 @@ func withRing(t *testing.T, o recording.RingOptions, so testserver.Options, f fu
 			if protobuf {
 				transport = listerwatchertest.Protobuf(transport)
 			}
-			r.client, err = apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: ring.Wrap(transport)})
-			require.NoError(t, err)
+			r.client = must.Get(apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: ring.Wrap(transport)}))(t)
 			defer r.cancel() // a failed test must not leave goroutines that let time pass
 			r.running.Go(func() { _ = r.server.Run(r.ctx) })
 			stop, end := context.WithCancel(t.Context())
 			defer end()
 			ended := make(chan error, 1)
 			go func() { ended <- ring.Run(stop) }()
-			_, err = r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "quiet", Namespace: "default"}})
-			require.NoError(t, err)
+			must.Get(r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "quiet", Namespace: "default"}}))(t)
 			io := informer.Options[*corev1.Pod]{}
 			io.Tuning.PageSize = 3
 			f(r, ring, follow(r, pods, io))
@@ -58,8 +57,7 @@ func withRing(t *testing.T, o recording.RingOptions, so testserver.Options, f fu
 			r.running.Wait()
 			end()
 			require.NoError(t, <-ended)
-			left, err := filepath.Glob(filepath.Join(o.Dir, "segment*"))
-			require.NoError(t, err)
+			left := must.Get(filepath.Glob(filepath.Join(o.Dir, "segment*")))(t)
 			require.Empty(t, left)
 			_, err = ring.Dump()
 			require.EqualError(t, err, "recording: dump: the ring has ended")
@@ -99,15 +97,12 @@ func TestARingKeepsTheLastMinutes(t *testing.T) {
 
 // requireDump requires that a dump has the moments of the last minutes, and not those of long ago.
 func requireDump(r *rig, ring *recording.Ring, moments []moment) {
-	path, err := ring.Dump()
-	require.NoError(r, err)
-	file, err := recording.Open(path)
-	require.NoError(r, err)
+	path := must.Get(ring.Dump())(r)
+	file := must.Get(recording.Open(path))(r)
 	defer file.Close()
 	require.True(r, file.Complete())
 	require.Empty(r, file.Problems())
-	timeline, err := recording.Load[*corev1.Pod](r.Context(), file.Reader, nil)
-	require.NoError(r, err)
+	timeline := must.Get(recording.Load[*corev1.Pod](r.Context(), file.Reader, nil))(r)
 	require.Empty(r, timeline.Notes())
 	checked := 0
 	for _, m := range moments {
@@ -118,8 +113,7 @@ func requireDump(r *rig, ring *recording.Ring, moments []moment) {
 		got := map[api.Key]string{}
 		for _, c := range timeline.At(timeline.Resources()[0], m.at) {
 			got[c.Key] = c.ResourceVersion
-			o, err := c.Object()
-			require.NoError(r, err)
+			o := must.Get(c.Object())(r)
 			require.Equal(r, c.Key.Name, o.Name)
 			require.Equal(r, "Pod", o.Kind)
 		}
@@ -140,26 +134,22 @@ func TestARingIsBounded(t *testing.T) {
 			pause(10 * time.Millisecond)
 			if n%250 == 249 {
 				pause(time.Second)
-				path, err := ring.Dump()
-				require.NoError(t, err)
+				path := must.Get(ring.Dump())(t)
 				paths = append(paths, path)
 				require.Less(t, folder(t, filepath.Dir(path), "segment-0"), int64(40_000))
 			}
 		}
 		require.Greater(t, ring.Stats().Written, uint64(45_000))
-		left, err := filepath.Glob(filepath.Join(filepath.Dir(paths[0]), "dump-*"))
-		require.NoError(t, err)
+		left := must.Get(filepath.Glob(filepath.Join(filepath.Dir(paths[0]), "dump-*")))(t)
 		require.Equal(t, paths[4:], left)
 	})
 }
 
 // folder returns the size of the files with a prefix.
 func folder(t *testing.T, dir, prefix string) (size int64) {
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	files := must.Get(os.ReadDir(dir))(t)
 	for _, f := range files {
-		info, err := f.Info()
-		require.NoError(t, err)
+		info := must.Get(f.Info())(t)
 		if strings.HasPrefix(f.Name(), prefix) {
 			size += info.Size()
 		}
@@ -199,8 +189,7 @@ func TestWhatMakesADump(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Len(t, paths, 3)
-		left, err := filepath.Glob(filepath.Join(filepath.Dir(paths[0]), "dump-*"))
-		require.NoError(t, err)
+		left := must.Get(filepath.Glob(filepath.Join(filepath.Dir(paths[0]), "dump-*")))(t)
 		require.Len(t, left, 4)
 	})
 }
@@ -210,34 +199,27 @@ func TestARingOfAKilledProcess(t *testing.T) {
 	dir := t.TempDir()
 	copied := filepath.Join(t.TempDir(), "copied")
 	synctest.Test(t, func(t *testing.T) {
-		ring, err := recording.NewRing(recording.RingOptions{Dir: dir})
-		require.NoError(t, err)
+		ring := must.Get(recording.NewRing(recording.RingOptions{Dir: dir}))(t)
 		r := &rig{T: t, server: testserver.New(testserver.Options{})}
 		r.ctx, r.cancel = context.WithCancel(t.Context())
-		r.client, err = apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: ring.Wrap(r.server.Client().Transport)})
-		require.NoError(t, err)
+		r.client = must.Get(apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: ring.Wrap(r.server.Client().Transport)}))(t)
 		r.running.Go(func() { _ = r.server.Run(r.ctx) })
 		r.running.Go(func() { _ = ring.Run(r.ctx) })
 		follow(r, pods, informer.Options[*corev1.Pod]{})
 		for n := range 5 {
-			_, err := r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", n), Namespace: "default"}})
-			require.NoError(t, err)
+			must.Get(r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", n), Namespace: "default"}}))(t)
 			pause(3 * time.Minute)
 		}
 		require.NoError(t, os.CopyFS(copied, os.DirFS(dir))) // as a kill would leave it
 		r.cancel()
 		r.running.Wait()
 	})
-	ring, err := recording.NewRing(recording.RingOptions{Dir: copied})
-	require.NoError(t, err)
-	dumps, err := filepath.Glob(filepath.Join(copied, "dump-*-killed-*.rec"))
-	require.NoError(t, err)
+	ring := must.Get(recording.NewRing(recording.RingOptions{Dir: copied}))(t)
+	dumps := must.Get(filepath.Glob(filepath.Join(copied, "dump-*-killed-*.rec")))(t)
 	require.Len(t, dumps, 1)
-	file, err := recording.Open(dumps[0])
-	require.NoError(t, err)
+	file := must.Get(recording.Open(dumps[0]))(t)
 	defer file.Close()
-	timeline, err := recording.Load[*corev1.Pod](t.Context(), file.Reader, nil)
-	require.NoError(t, err)
+	timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), file.Reader, nil))(t)
 	changes := timeline.Changes()
 	require.NotEmpty(t, changes)
 	require.Equal(t, "pod-4", changes[len(changes)-1].Key.Name)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // feeder writes streams to the sink of a ring, without a client.
@@ -22,8 +24,7 @@ type feeder struct {
 
 func newFeeder(t *testing.T, o RingOptions) *feeder {
 	o.Dir = t.TempDir()
-	ring, err := NewRing(o)
-	require.NoError(t, err)
+	ring := must.Get(NewRing(o))(t)
 	t.Cleanup(func() { require.NoError(t, ring.ring.close()) })
 	return &feeder{T: t, ring: ring, sink: ring.ring, version: 10}
 }
@@ -83,10 +84,8 @@ func (f *feeder) size() (total int64) {
 
 // dump makes a dump without problems, and returns its timeline.
 func (f *feeder) dump() *Timeline[*corev1.Pod] {
-	path, err := f.ring.Dump()
-	require.NoError(f, err)
-	file, err := Open(path)
-	require.NoError(f, err)
+	path := must.Get(f.ring.Dump())(f)
+	file := must.Get(Open(path))(f)
 	defer file.Close()
 	require.Empty(f, file.Problems())
 	opened := map[uint64]bool{}
@@ -94,8 +93,7 @@ func (f *feeder) dump() *Timeline[*corev1.Pod] {
 		require.False(f, rec.Kind == Opened && opened[rec.Stream.ID], "a stream begins once")
 		opened[rec.Stream.ID] = true
 	}
-	timeline, err := Load[*corev1.Pod](f.Context(), file.Reader, nil)
-	require.NoError(f, err)
+	timeline := must.Get(Load[*corev1.Pod](f.Context(), file.Reader, nil))(f)
 	return timeline
 }
 

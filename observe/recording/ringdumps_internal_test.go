@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestDumpsWaitForEachOther makes dumps on many goroutines, with a ring that keeps all of them, and one that keeps two.
@@ -16,8 +18,7 @@ import (
 func TestDumpsWaitForEachOther(t *testing.T) {
 	for _, kept := range []int{1000, 2} {
 		dir := t.TempDir()
-		ring, err := NewRing(RingOptions{Dir: dir, MaxDumps: kept})
-		require.NoError(t, err)
+		ring := must.Get(NewRing(RingOptions{Dir: dir, MaxDumps: kept}))(t)
 		f := &feeder{T: t, ring: ring, sink: ring.ring, version: 10}
 		watch := f.nodes()
 		for range 50 {
@@ -44,12 +45,10 @@ func TestDumpsWaitForEachOther(t *testing.T) {
 		for err := range errs {
 			require.NoError(t, err)
 		}
-		dumps, err := files(dir, "dump-", ".rec")
-		require.NoError(t, err)
+		dumps := must.Get(files(dir, "dump-", ".rec"))(t)
 		require.Equal(t, kept == 2, len(dumps) == 2)
 		for _, path := range dumps {
-			file, err := Open(path)
-			require.NoError(t, err)
+			file := must.Get(Open(path))(t)
 			require.True(t, file.Complete())
 			for range file.Records(nil) { // finds the problems
 			}
@@ -68,8 +67,7 @@ func (panicking) ended(RecordKind, uint64, time.Time) { panic("a bug") }
 // TestADumpThatPanics panics while the state is copied. DumpOnPanic writes a dump then.
 func TestADumpThatPanics(t *testing.T) {
 	for _, nodes := range []int{0, 800} { // many are copied under the lock
-		ring, err := NewRing(RingOptions{Dir: t.TempDir(), MaxBytes: 1000})
-		require.NoError(t, err)
+		ring := must.Get(NewRing(RingOptions{Dir: t.TempDir(), MaxBytes: 1000}))(t)
 		f := &feeder{T: t, ring: ring, sink: ring.ring, version: 10}
 		watch := f.nodes()
 		for range nodes {
@@ -80,8 +78,7 @@ func TestADumpThatPanics(t *testing.T) {
 			defer ring.DumpOnPanic()
 			_, _ = ring.Dump()
 		})
-		dumps, err := files(ring.o.Dir, "dump-", ".rec")
-		require.NoError(t, err)
+		dumps := must.Get(files(ring.o.Dir, "dump-", ".rec"))(t)
 		require.Len(t, dumps, 2, "the first one ends with the panic")
 		require.NoError(t, ring.ring.close())
 	}
@@ -91,13 +88,10 @@ func TestADumpThatPanics(t *testing.T) {
 func TestTheNewestDumpStays(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump-99990101T000000.000000000-001.rec"), nil, 0o600))
-	ring, err := NewRing(RingOptions{Dir: dir, MaxDumps: 1})
-	require.NoError(t, err)
+	ring := must.Get(NewRing(RingOptions{Dir: dir, MaxDumps: 1}))(t)
 	for range 2 {
-		path, err := ring.Dump()
-		require.NoError(t, err)
-		dumps, err := files(dir, "dump-", ".rec")
-		require.NoError(t, err)
+		path := must.Get(ring.Dump())(t)
+		dumps := must.Get(files(dir, "dump-", ".rec"))(t)
 		require.Equal(t, []string{path}, dumps)
 	}
 	require.NoError(t, remove(filepath.Join(dir, "deleted by another")))

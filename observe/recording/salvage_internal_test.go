@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // segments returns the names of the files in a folder that begin so.
 func segments(t *testing.T, dir, begin string) (found []string) {
-	paths, err := files(dir, begin, "")
-	require.NoError(t, err)
+	paths := must.Get(files(dir, begin, ""))(t)
 	for _, path := range paths {
 		found = append(found, filepath.Base(path))
 	}
@@ -31,8 +32,7 @@ func segments(t *testing.T, dir, begin string) (found []string) {
 // change of a node.
 func kill(t *testing.T, dir, node string, format byte) {
 	for n := 1; n <= 2; n++ {
-		file, err := os.Create(segmentName(dir, n))
-		require.NoError(t, err)
+		file := must.Get(os.Create(segmentName(dir, n)))(t)
 		w := newWriter(file, time.Now())
 		s := &Stream{ID: 1, At: time.Now(), Version: "v1", Plural: "nodes", Watch: true, Code: 200, ContentType: typeJSON}
 		w.opened(s)
@@ -43,8 +43,7 @@ func kill(t *testing.T, dir, node string, format byte) {
 			require.NoError(t, w.flush())
 		}
 		require.NoError(t, file.Close())
-		written, err := os.ReadFile(file.Name())
-		require.NoError(t, err)
+		written := must.Get(os.ReadFile(file.Name()))(t)
 		require.NoError(t, os.WriteFile(file.Name(), withFormat(written, format), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, baseName), []byte("state"), 0o600))
@@ -56,15 +55,13 @@ func TestAFolderThatIsAPattern(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "agent[1")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	kill(t, dir, "busy", version)
-	ring, err := NewRing(RingOptions{Dir: dir, MaxDumps: 2})
-	require.NoError(t, err)
+	ring := must.Get(NewRing(RingOptions{Dir: dir, MaxDumps: 2}))(t)
 	dumps := segments(t, dir, "dump-")
 	require.Len(t, dumps, 1)
 	require.Contains(t, dumps[0], "-killed-")
 	require.Equal(t, []string{"segment-00000001", "segment-base"}, segments(t, dir, "segment-"))
 	for range 3 {
-		_, err := ring.Dump()
-		require.NoError(t, err)
+		must.Get(ring.Dump())(t)
 	}
 	require.Len(t, segments(t, dir, "dump-"), 2)
 	require.NoError(t, ring.ring.close())
@@ -75,8 +72,7 @@ func starts(t *testing.T, o RingOptions, told bool) (reported []error) {
 	if told {
 		o.OnError = func(err error) { reported = append(reported, err) }
 	}
-	ring, err := NewRing(o)
-	require.NoError(t, err)
+	ring := must.Get(NewRing(o))(t)
 	f := &feeder{T: t, ring: ring, sink: ring.ring, version: 10}
 	f.nodes()
 	path, err := ring.Dump()
@@ -149,8 +145,7 @@ func TestSegmentsOfANewerFormatAreKept(t *testing.T) {
 // TestARestOfAListInADumpOfAKilledProcess has the rest of a list, which looks like a whole list.
 func TestARestOfAListInADumpOfAKilledProcess(t *testing.T) {
 	dir := t.TempDir()
-	file, err := os.Create(segmentName(dir, 1))
-	require.NoError(t, err)
+	file := must.Get(os.Create(segmentName(dir, 1)))(t)
 	w := newWriter(file, time.Now())
 	list := &openStream{Stream: &Stream{ID: 1, At: time.Now(), Version: "v1", Plural: "nodes", Code: 200, ContentType: typeJSON}, records: 1}
 	w.open[1] = list
@@ -160,14 +155,11 @@ func TestARestOfAListInADumpOfAKilledProcess(t *testing.T) {
 	w.ended(Ended, 1, time.Now())
 	require.NoError(t, w.close())
 	require.NoError(t, file.Close())
-	ring, err := NewRing(RingOptions{Dir: dir})
-	require.NoError(t, err)
+	ring := must.Get(NewRing(RingOptions{Dir: dir}))(t)
 	require.NoError(t, ring.ring.close())
-	dumps, err := files(dir, "dump-", "")
-	require.NoError(t, err)
+	dumps := must.Get(files(dir, "dump-", ""))(t)
 	require.Len(t, dumps, 1)
-	dump, err := Open(dumps[0])
-	require.NoError(t, err)
+	dump := must.Get(Open(dumps[0]))(t)
 	defer dump.Close()
 	var kinds []RecordKind
 	for rec := range dump.Records(nil) {
@@ -198,12 +190,9 @@ func TestAFullDiskAtTheBeginning(t *testing.T) {
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"items":[]}`))}, nil
 		}))
 		for range 3 {
-			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
-			require.NoError(t, err)
-			resp, err := rt.RoundTrip(req)
-			require.NoError(t, err)
-			text, err := io.ReadAll(resp.Body)
-			require.NoError(t, err)
+			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
+			resp := must.Get(rt.RoundTrip(req))(t)
+			text := must.Get(io.ReadAll(resp.Body))(t)
 			require.NotEmpty(t, text)
 			<-time.After(time.Second)
 		}

@@ -20,8 +20,9 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/internal/fixture/must"
+	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -87,8 +88,7 @@ func (l *labeler) note(key api.Key, causes []string, write string) {
 // rerun runs the reconciler against a recording in a bubble, and returns what it did, and its last cache.
 func rerun(t *testing.T, file *bytes.Buffer) (log []string, versions map[api.Key]string) {
 	synctest.Test(t, func(t *testing.T) {
-		timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-		require.NoError(t, err)
+		timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 		source := recording.NewSource(timeline, pods, "")
 		i := informer.New(source, informer.Options[*corev1.Pod]{})
 		l := &labeler{pods: i.Cache(), begin: time.Now(), tries: map[api.Key]int{}}
@@ -116,8 +116,7 @@ func rerun(t *testing.T, file *bytes.Buffer) (log []string, versions map[api.Key
 func TestAReconcilerRunsAgainstARecording(t *testing.T) {
 	for seed := range uint64(3) {
 		file := production(t, seed)
-		timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-		require.NoError(t, err)
+		timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 		_, last := timeline.Span()
 		want := map[api.Key]string{}
 		for _, c := range timeline.At(pods, last) {
@@ -143,16 +142,13 @@ func TestASourceDropsManagedFields(t *testing.T) {
 		}}
 	}
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
-		_, err := r.server.Create(pods, managed("first"))
-		require.NoError(r, err)
+		must.Get(r.server.Create(pods, managed("first")))(r)
 		follow(r, pods, informer.Options[*corev1.Pod]{Memory: reflector.Memory{KeepManagedFields: true}})
 		pause(time.Second)
-		_, err = r.server.Update(pods, managed("second"))
-		require.NoError(r, err)
+		must.Get(r.server.Update(pods, managed("second")))(r)
 		pause(time.Second)
 	})
-	timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-	require.NoError(t, err)
+	timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 	for _, drop := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			source := recording.NewSource(timeline, pods, "")

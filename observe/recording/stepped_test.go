@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -64,8 +65,7 @@ func caches(t *testing.T, seed uint64) (file *bytes.Buffer, all []cached) {
 func TestASteppedSourceHasTheCacheOfEachVersion(t *testing.T) {
 	for seed := range uint64(3) {
 		file, all := caches(t, seed)
-		timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-		require.NoError(t, err)
+		timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 		synctest.Test(t, func(t *testing.T) {
 			source := recording.NewSteppedSource(timeline, pods, "")
 			ctx, cancel := context.WithCancel(t.Context())
@@ -107,8 +107,7 @@ func versionsOf(all []cached) (versions []string) {
 // TestASteppedSourceRefuses names what a source cannot do.
 func TestASteppedSourceRefuses(t *testing.T) {
 	file, all := caches(t, 1)
-	timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-	require.NoError(t, err)
+	timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 	synctest.Test(t, func(t *testing.T) {
 		source := recording.NewSteppedSource(timeline, pods, "default")
 		require.NoError(t, source.Advance(all[9].version))

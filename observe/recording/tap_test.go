@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
@@ -60,9 +61,7 @@ func record(t *testing.T, so testserver.Options, o recording.Options, f func(*ri
 		r.ctx, r.cancel = context.WithCancel(t.Context())
 		defer r.running.Wait()
 		defer r.cancel()
-		var err error
-		r.recorder, err = recording.New(&file, o)
-		require.NoError(t, err)
+		r.recorder = must.Get(recording.New(&file, o))(t)
 		recorded := make(chan error, 1)
 		recording, stop := context.WithCancel(t.Context())
 		r.running.Go(func() { _ = r.server.Run(r.ctx) })
@@ -70,8 +69,7 @@ func record(t *testing.T, so testserver.Options, o recording.Options, f func(*ri
 		cfg := apiclient.Config{Host: r.server.URL(), BearerToken: apiclient.NewSecret(token), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return r.server.Dial(ctx)
 		}, WrapTransport: r.recorder.Wrap}
-		r.client, err = apiclient.New(cfg)
-		require.NoError(t, err)
+		r.client = must.Get(apiclient.New(cfg))(t)
 		f(r)
 		stop()
 		require.NoError(t, <-recorded)
@@ -93,8 +91,7 @@ func follow[T api.Object](r *rig, resource api.Resource, o informer.Options[T]) 
 
 func opened(t *testing.T, file *bytes.Buffer) *recording.Reader {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	require.NoError(t, err)
+	r := must.Get(recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
 	require.True(t, r.Complete())
 	require.Empty(t, r.Problems())
 	return r
@@ -128,8 +125,7 @@ func TestATapRecordsWhatTheClientReads(t *testing.T) {
 		o.Tuning.NoWatchList = true
 		follow(r, pods, o)
 		pause(time.Minute)
-		_, err := r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}})
-		require.NoError(t, err)
+		must.Get(r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}))(t)
 		synctest.Wait()
 		require.NotZero(t, r.recorder.Stats().Bytes)
 	})
@@ -221,8 +217,7 @@ func TestNothingSecretIsWritten(t *testing.T) {
 	require.True(t, strings.HasPrefix(values["first"], "redacted:"), "%q", values["first"])
 	require.Equal(t, values["first"], values["same"])
 	require.NotEqual(t, values["first"], values["later"])
-	timeline, err := recording.Load[*corev1.Secret](t.Context(), opened(t, files[0]), nil)
-	require.NoError(t, err)
+	timeline := must.Get(recording.Load[*corev1.Secret](t.Context(), opened(t, files[0]), nil))(t)
 	require.Len(t, timeline.At(secrets, timeline.Changes()[len(timeline.Changes())-1].Time), 3)
 	require.Equal(t, text(t, files[0], "secrets"), text(t, files[1], "secrets"), "the key decides about the hashes")
 }
@@ -231,8 +226,7 @@ func TestNothingSecretIsWritten(t *testing.T) {
 // answer is written.
 func TestAnAnswerThatCannotBeRedacted(t *testing.T) {
 	var file bytes.Buffer
-	r, err := recording.New(&file, recording.Options{})
-	require.NoError(t, err)
+	r := must.Get(recording.New(&file, recording.Options{}))(t)
 	var accepted string
 	rt := r.Wrap(roundTripper(func(req *http.Request) (*http.Response, error) {
 		accepted = req.Header.Get("Accept")
@@ -241,16 +235,13 @@ func TestAnAnswerThatCannotBeRedacted(t *testing.T) {
 			Body: io.NopCloser(strings.NewReader("k8s\x00 private")),
 		}, nil
 	}))
-	req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/secrets?limit=5&access_token=private", nil)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/secrets?limit=5&access_token=private", nil))(t)
 	req.Header.Set("Accept", "application/vnd.kubernetes.protobuf,application/json;q=0.9")
 	req.Header.Set("Authorization", "Bearer private")
-	resp, err := rt.RoundTrip(req)
-	require.NoError(t, err)
+	resp := must.Get(rt.RoundTrip(req))(t)
 	require.Equal(t, "application/json;q=0.9", accepted)
 	require.Equal(t, "application/vnd.kubernetes.protobuf,application/json;q=0.9", req.Header.Get("Accept"), "the request is not changed")
-	b, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	b := must.Get(io.ReadAll(resp.Body))(t)
 	require.Equal(t, "k8s\x00 private", string(b), "the client gets the answer")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -269,17 +260,14 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // TestOtherRequestsAreNotRecorded sends what is neither a list nor a watch of a collection.
 func TestOtherRequestsAreNotRecorded(t *testing.T) {
-	r, err := recording.New(io.Discard, recording.Options{})
-	require.NoError(t, err)
+	r := must.Get(recording.New(io.Discard, recording.Options{}))(t)
 	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
 	}))
 	send := func(method, path string) uint64 {
 		before := r.Stats().Streams
-		req, err := http.NewRequest(method, "https://server"+path, nil)
-		require.NoError(t, err)
-		_, err = rt.RoundTrip(req)
-		require.NoError(t, err)
+		req := must.Get(http.NewRequest(method, "https://server"+path, nil))(t)
+		must.Get(rt.RoundTrip(req))(t)
 		return r.Stats().Streams - before
 	}
 	for _, path := range []string{
@@ -303,8 +291,7 @@ func TestAFullBacklog(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := &stuck{free: make(chan struct{})}
-			r, err := recording.New(disk, recording.Options{Backlog: 1 << 20, Wait: wait})
-			require.NoError(t, err)
+			r := must.Get(recording.New(disk, recording.Options{Backlog: 1 << 20, Wait: wait}))(t)
 			disk.stuck = true
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
@@ -313,10 +300,8 @@ func TestAFullBacklog(t *testing.T) {
 			rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Body: io.NopCloser(bytes.NewReader(make([]byte, 10_000_000)))}, nil
 			}))
-			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
-			require.NoError(t, err)
-			resp, err := rt.RoundTrip(req)
-			require.NoError(t, err)
+			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
+			resp := must.Get(rt.RoundTrip(req))(t)
 			read := make(chan int, 1)
 			go func() {
 				total, p := 0, make([]byte, 4000)
@@ -395,8 +380,7 @@ func TestAFullDisk(t *testing.T) {
 			if reported {
 				o.OnError = func(err error) { got = err }
 			}
-			r, err := recording.New(&broken{}, o)
-			require.NoError(t, err)
+			r := must.Get(recording.New(&broken{}, o))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan error, 1)
@@ -404,13 +388,10 @@ func TestAFullDisk(t *testing.T) {
 			rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 			}))
-			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
-			require.NoError(t, err)
+			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
 			for range 3 {
-				resp, err := rt.RoundTrip(req)
-				require.NoError(t, err)
-				b, err := io.ReadAll(resp.Body)
-				require.NoError(t, err)
+				resp := must.Get(rt.RoundTrip(req))(t)
+				b := must.Get(io.ReadAll(resp.Body))(t)
 				require.Equal(t, "{}", string(b))
 				pause(time.Second)
 			}
@@ -434,8 +415,7 @@ func TestProtobuf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(testserver.Options{})
 		var file bytes.Buffer
-		r, err := recording.New(&file, recording.Options{})
-		require.NoError(t, err)
+		r := must.Get(recording.New(&file, recording.Options{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = server.Run(ctx) })
@@ -444,8 +424,7 @@ func TestProtobuf(t *testing.T) {
 			Host: server.URL(), Transport: r.Wrap(listerwatchertest.Protobuf(server.Client().Transport)),
 		})
 		require.NoError(t, err)
-		_, err = server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}})
-		require.NoError(t, err)
+		must.Get(server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}))(t)
 		i := informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{})
 		running.Go(func() { _ = i.Run(ctx) })
 		synctest.Wait()

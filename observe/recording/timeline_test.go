@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -75,16 +76,14 @@ func TestTimelineAgreesWithTheInformer(t *testing.T) {
 					moments = append(moments, moment{time.Now(), versions})
 				}
 			})
-			timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-			require.NoError(t, err)
+			timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 			require.Empty(t, timeline.Notes())
 			require.Equal(t, []api.Resource{pods}, timeline.Resources())
 			for _, m := range moments {
 				got := map[api.Key]string{}
 				for _, c := range timeline.At(pods, m.at) {
 					got[c.Key] = c.ResourceVersion
-					o, err := c.Object()
-					require.NoError(t, err)
+					o := must.Get(c.Object())(t)
 					require.Equal(t, c.Key.Name, o.Name)
 					require.Equal(t, "Pod", o.Kind)
 				}
@@ -122,14 +121,11 @@ func TestTimelineOfADamagedFile(t *testing.T) {
 			pause(time.Second)
 		}
 	})
-	whole, err := recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), nil)
-	require.NoError(t, err)
+	whole := must.Get(recording.Load[*unstructured.Unstructured](t.Context(), opened(t, file), nil))(t)
 	require.Len(t, whole.Changes(), 10)
 	for n := 100; n < file.Len(); n += 7 {
-		r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(n))
-		require.NoError(t, err)
-		part, err := recording.Load[*unstructured.Unstructured](t.Context(), r, nil)
-		require.NoError(t, err)
+		r := must.Get(recording.NewReader(bytes.NewReader(file.Bytes()), int64(n)))(t)
+		part := must.Get(recording.Load[*unstructured.Unstructured](t.Context(), r, nil))(t)
 		for i, c := range part.Changes() {
 			require.Equal(t, whole.Changes()[i].ResourceVersion, c.ResourceVersion)
 		}
@@ -159,8 +155,7 @@ func TestAProbeIsNoScope(t *testing.T) {
 		probes = int(i.Status().Reflector.Counters.Probes)
 	})
 	require.NotZero(t, probes)
-	timeline, err := recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil)
-	require.NoError(t, err)
+	timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 	require.Len(t, timeline.Scopes(), 1)
 	require.Empty(t, timeline.Scopes()[0].FieldSelector)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reconcile/await"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -75,8 +76,7 @@ func pod(name string, labels ...string) object {
 
 func (b *bench) create(name string, labels ...string) {
 	b.Helper()
-	_, err := b.Create(pods, pod(name, labels...))
-	require.NoError(b, err)
+	must.Get(b.Create(pods, pod(name, labels...)))(b)
 }
 
 func (b *bench) remove(name string) {
@@ -234,8 +234,7 @@ func TestEveryStateIsSeen(t *testing.T) {
 func TestDeletionIsOfOneObject(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
-		first, err := b.Get(pods, web)
-		require.NoError(b, err)
+		first := must.Get(b.Get(pods, web))(b)
 		deleted := func(uid types.UID) <-chan outcome[object] {
 			return begin(func() (object, error) {
 				return await.Object(b.Context(), b.here, web, await.Deleted[object](uid), await.Options{})
@@ -300,8 +299,7 @@ func TestAllAtOneMoment(t *testing.T) {
 func TestGoneWaitsForTheFirstObjects(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		o := await.Options{Selector: api.Selector{Labels: "app=web", Fields: "metadata.namespace=default"}}
-		none, err := await.Gone(b.Context(), b.here, o)
-		require.NoError(b, err)
+		none := must.Get(await.Gone(b.Context(), b.here, o))(b)
 		require.Empty(b, none)
 
 		b.create("a", "web")
@@ -370,8 +368,7 @@ func TestUnmet(t *testing.T) {
 		_, err = await.Object(after(time.Minute), b.here, web, await.Condition[object]{Name: "luck", Met: func(object, bool) (bool, error) { return false, nil }}, await.Options{})
 		require.ErrorContains(b, err, "; still waiting for default/web (at version "+b.ResourceVersion()+")")
 
-		_, err = b.Edit(pods, web, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/keep"}) })
-		require.NoError(b, err)
+		must.Get(b.Edit(pods, web, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/keep"}) }))(b)
 		_, err = await.Object(after(time.Minute), b.here, web, await.Deleted[object](""), await.Options{})
 		require.ErrorContains(b, err, "; still waiting for default/web (at version ")
 		b.remove("web")

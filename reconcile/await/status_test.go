@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reconcile/await"
 )
 
@@ -21,10 +22,8 @@ var example = map[string]any{
 func TestStatus(t *testing.T) {
 	object := &unstructured.Unstructured{Object: example}
 	ask := func(c await.Condition[*unstructured.Unstructured]) bool {
-		met, err := c.Met(object, true)
-		require.NoError(t, err)
-		absent, err := c.Met(nil, false)
-		require.NoError(t, err)
+		met := must.Get(c.Met(object, true))(t)
+		absent := must.Get(c.Met(nil, false))(t)
 		require.False(t, absent, "a missing object does not meet a condition")
 		return met
 	}
@@ -47,17 +46,14 @@ func TestStatus(t *testing.T) {
 	}
 	c := await.Status("Ready", "True")
 	for _, place := range []string{"status", "condition"} {
-		met, err := c.Met(observed(place, 3), true)
-		require.NoError(t, err)
+		met := must.Get(c.Met(observed(place, 3), true))(t)
 		require.True(t, met, place)
-		met, err = c.Met(observed(place, 2), true)
-		require.NoError(t, err)
+		met = must.Get(c.Met(observed(place, 2), true))(t)
 		require.False(t, met, place)
 		require.Equal(t, "Ready=True, of an older generation", c.State(observed(place, 2)))
 	}
 	none := &unstructured.Unstructured{Object: map[string]any{"status": "odd"}}
-	met, err := c.Met(none, true)
-	require.NoError(t, err)
+	met := must.Get(c.Met(none, true))(t)
 	require.False(t, met)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -48,11 +49,9 @@ func bubble(t *testing.T, o events.Options, f func(t *testing.T, r *rig)) {
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
-		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-		require.NoError(t, err)
+		client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 		o.Controller, o.Instance = "example.org/mill", "mill-0"
-		rec, err := events.New(client, o)
-		require.NoError(t, err)
+		rec := must.Get(events.New(client, o))(t)
 		running, end := context.WithCancel(context.Background())
 		over := make(chan error, 1)
 		go func() { over <- rec.Run(running) }()
@@ -75,8 +74,7 @@ func bubble(t *testing.T, o events.Options, f func(t *testing.T, r *rig)) {
 func stored[T any](t *testing.T, r *rig, kind api.Resource, namespace string) []T {
 	t.Helper()
 	synctest.Wait()
-	objects, err := r.server.List(kind, namespace)
-	require.NoError(t, err)
+	objects := must.Get(r.server.List(kind, namespace))(t)
 	all := make([]T, len(objects))
 	for i, o := range objects {
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &all[i]))

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reconcile/owner"
 )
 
@@ -104,8 +105,7 @@ func TestClaimTable(t *testing.T) {
 			if c.ownerDying {
 				dying(r.Owner)
 			}
-			mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{c.object})
-			require.NoError(t, err)
+			mine := must.Get(r.Claim(t.Context(), []*metav1.ObjectMeta{c.object}))(t)
 			require.Equal(t, c.kept, len(mine) == 1)
 			require.Equal(t, c.patched, len(r.patched) == 1)
 			if c.kept {
@@ -118,12 +118,10 @@ func TestClaimTable(t *testing.T) {
 func TestAdoptionReadsTheOwnerOnce(t *testing.T) {
 	orphans := []*metav1.ObjectMeta{child("a", true, nil), child("b", true, nil), child("c", true, nil)}
 	r := newRig()
-	mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{child("d", true, r.Owner), child("e", false, r.Owner)})
-	require.NoError(t, err)
+	mine := must.Get(r.Claim(t.Context(), []*metav1.ObjectMeta{child("d", true, r.Owner), child("e", false, r.Owner)}))(t)
 	require.Equal(t, []string{"d"}, names(mine))
 	require.Zero(t, r.lives, "an unnecessary request")
-	mine, err = r.Claim(t.Context(), orphans)
-	require.NoError(t, err)
+	mine = must.Get(r.Claim(t.Context(), orphans))(t)
 	require.Equal(t, []string{"a", "b", "c"}, names(mine))
 	require.Equal(t, 1, r.lives)
 	require.Equal(t, "8", mine[0].ResourceVersion, "the object must be as the server stored it")
@@ -183,8 +181,7 @@ func TestPatches(t *testing.T) {
 	require.NoError(t, owner.Set(object("shop", "friend", "f"), sets, orphan))
 	shared := child("shared", false, r.Owner)
 	require.NoError(t, owner.Set(object("shop", "friend", "f"), sets, shared))
-	_, err := r.Claim(t.Context(), []*metav1.ObjectMeta{orphan, shared, child("only", false, r.Owner)})
-	require.NoError(t, err)
+	must.Get(r.Claim(t.Context(), []*metav1.ObjectMeta{orphan, shared, child("only", false, r.Owner)}))(t)
 	const friend = `{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"friend","uid":"f"}`
 	require.JSONEq(t, `{"metadata":{"uid":"uid-orphan","resourceVersion":"7","ownerReferences":[`+friend+
 		`,{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"u1","controller":true,"blockOwnerDeletion":true}]}}`, r.patched["orphan"])
@@ -222,8 +219,7 @@ func TestAdoptionChangesAnExistingReference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, o := newRig(), child("p", c.selected, nil)
 			o.OwnerReferences = slices.Clone(c.refs)
-			mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{o})
-			require.NoError(t, err)
+			mine := must.Get(r.Claim(t.Context(), []*metav1.ObjectMeta{o}))(t)
 			require.Equal(t, c.selected, len(mine) == 1)
 			require.JSONEq(t, `{"metadata":{"uid":"uid-p","resourceVersion":"7","ownerReferences":`+c.sent+`}}`, r.patched["p"])
 			require.Equal(t, c.refs, o.OwnerReferences, "the object of the cache was changed")

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/multicluster"
 	"github.com/leatproject/leat/testserver"
 )
@@ -82,8 +83,7 @@ func newWorld(t *testing.T, o multicluster.Options) *world {
 	t.Helper()
 	w := &world{network: &network{t: t, servers: map[string]http.RoundTripper{}, tokens: map[string][]string{}}}
 	w.hub = w.serve("hub")
-	client, err := apiclient.New(apiclient.Config{Host: "http://hub", Transport: w.network})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://hub", Transport: w.network}))(t)
 	configure := o.Configure
 	o.Configure = func(cluster string, c *apiclient.Config) {
 		if configure != nil {
@@ -91,8 +91,7 @@ func newWorld(t *testing.T, o multicluster.Options) *world {
 		}
 		c.Transport = w.network
 	}
-	w.set, err = multicluster.New(client, o)
-	require.NoError(t, err)
+	w.set = must.Get(multicluster.New(client, o))(t)
 	w.maps = multicluster.Inform(w.set, func(c *multicluster.Cluster) api.ListerWatcher[*corev1.ConfigMap] {
 		return apiclient.NewTyped[*corev1.ConfigMap](c.Client(), configMaps, "")
 	}, informer.Options[*corev1.ConfigMap]{})

@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/multicluster"
@@ -208,8 +209,7 @@ func TestRotatedCredentialsKeepTheInformers(t *testing.T) {
 		after, _ := w.set.Get("east")
 		require.Same(t, before, after)
 		require.Empty(t, w.take(), "nothing was listed again")
-		_, err := apiclient.NewTyped[*corev1.ConfigMap](after.Client(), configMaps, "default").Get(t.Context(), key, metav1.GetOptions{})
-		require.NoError(t, err)
+		must.Get(apiclient.NewTyped[*corev1.ConfigMap](after.Client(), configMaps, "default").Get(t.Context(), key, metav1.GetOptions{}))(t)
 		require.Equal(t, []string{"e1", "e2"}, w.seen("east"))
 	})
 }
@@ -251,8 +251,7 @@ func TestTheEndOfAClusterDoesNotHideItsSuccessor(t *testing.T) {
 		synctest.Wait()
 		before, ok := w.maps.In("east")
 		require.True(t, ok)
-		_, err := before.Subscribe(func(api.Change[*corev1.ConfigMap]) { <-time.After(10 * time.Second) }, informer.HandlerOptions{})
-		require.NoError(t, err)
+		must.Get(before.Subscribe(func(api.Change[*corev1.ConfigMap]) { <-time.After(10 * time.Second) }, informer.HandlerOptions{}))(t)
 		synctest.Wait() // the handler runs
 		w.leave("east")
 		w.join("east", config("east", "e1"))
@@ -424,8 +423,7 @@ func TestAFailedInformerStartsAgain(t *testing.T) {
 
 func TestWithAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := manager.New(manager.Options{ShowReasons: true})
-		require.NoError(t, err)
+		m := must.Get(manager.New(manager.Options{ShowReasons: true}))(t)
 		o := followed
 		o.Checks = m.Readyz()
 		w := newWorld(t, o)

@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
@@ -266,13 +267,11 @@ func (w churn) step() {
 	pod.Status.Phase = corev1.PodRunning
 	switch _, missing := w.server.Get(pods, key); {
 	case missing != nil:
-		_, err := w.server.Create(pods, pod)
-		require.NoError(w.t, err)
+		must.Get(w.server.Create(pods, pod))(w.t)
 	case w.random.IntN(4) == 0:
 		require.NoError(w.t, w.server.Delete(pods, key))
 	default:
-		_, err := w.server.Update(pods, pod)
-		require.NoError(w.t, err)
+		must.Get(w.server.Update(pods, pod))(w.t)
 	}
 }
 

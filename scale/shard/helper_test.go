@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/shard"
 	"github.com/leatproject/leat/testserver"
 )
@@ -38,8 +38,7 @@ type replica struct {
 func join(f *fixture.Fixture, o shard.Options, wrap func(http.RoundTripper) http.RoundTripper) *replica {
 	f.Helper()
 	o.Namespace, o.Group = "default", "mill"
-	m, err := shard.New(f.Connect(wrap), o)
-	require.NoError(f, err)
+	m := must.Get(shard.New(f.Connect(wrap), o))(f)
 	r := &replica{Member: m}
 	r.end = f.Start(func(ctx context.Context) error {
 		ctx, r.cancel = context.WithCancel(ctx)

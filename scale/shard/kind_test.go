@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shard"
 	"github.com/leatproject/leat/scale/shardedsource"
@@ -122,10 +123,8 @@ func TestADeletionBeforeAnObjectOfTheSameName(t *testing.T) {
 
 // TestAKindHasOneController uses a Kind for two controllers. One would take the deletions from the other.
 func TestAKindHasOneController(t *testing.T) {
-	client, err := apiclient.New(apiclient.Config{Host: "http://localhost"})
-	require.NoError(t, err)
-	m, err := shard.New(client, shard.Options{Namespace: "default", Group: "mill"})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://localhost"}))(t)
+	m := must.Get(shard.New(client, shard.Options{Namespace: "default", Group: "mill"}))(t)
 	cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
 	kind := shard.For(m, cached)
 	kind.Source()

@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/shard"
 )
 
@@ -185,8 +186,7 @@ func TestWorkInsideWork(t *testing.T) {
 		l := &line{}
 		outer := join(f, shard.Options{Identity: "outer"}, l.wrap)
 		<-time.After(5 * time.Second)
-		inner, err := shard.New(f.Client, shard.Options{Namespace: "default", Group: "inner", Identity: "inner"})
-		require.NoError(t, err)
+		inner := must.Get(shard.New(f.Client, shard.Options{Namespace: "default", Group: "inner", Identity: "inner"}))(t)
 		stop := f.Start(inner.Run)
 		<-time.After(5 * time.Second)
 		ctx, end := begin(t, outer, 1)
@@ -512,8 +512,7 @@ func TestTheLeaseIsKept(t *testing.T) {
 			u.SetAnnotations(annotations)
 		})
 		<-time.After(10 * time.Second)
-		u, err := f.Server.Get(leases, name)
-		require.NoError(t, err)
+		u := must.Get(f.Server.Get(leases, name))(t)
 		require.Equal(t, "stays", u.GetAnnotations()["mine"])
 		requireDivided(t, a)
 		require.Zero(t, a.Status().Lost)
@@ -561,19 +560,16 @@ func TestRunEnds(t *testing.T) {
 		})
 		<-time.After(time.Second)
 		require.Error(t, unaware.NotSynced())
-		all, err := f.Server.List(leases, "default")
-		require.NoError(t, err)
+		all := must.Get(f.Server.List(leases, "default"))(t)
 		require.Len(t, all, 2, "that of a, which could not delete it, and the new one")
 		unaware.end()
-		all, err = f.Server.List(leases, "default")
-		require.NoError(t, err)
+		all = must.Get(f.Server.List(leases, "default"))(t)
 		require.Len(t, all, 1)
 	})
 }
 
 func TestOptions(t *testing.T) {
-	client, err := apiclient.New(apiclient.Config{Host: "http://localhost"})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://localhost"}))(t)
 	for _, tc := range []struct {
 		o    shard.Options
 		text string
@@ -596,8 +592,7 @@ func TestOptions(t *testing.T) {
 		_, err := shard.New(client, tc.o)
 		require.ErrorContains(t, err, "shard: Options."+tc.text)
 	}
-	_, err = shard.New(client, shard.Options{Namespace: "a", Group: "mill-2.b"})
-	require.NoError(t, err)
+	must.Get(shard.New(client, shard.Options{Namespace: "a", Group: "mill-2.b"}))(t)
 }
 
 // TestEndWaitsForWork ends a replica that is at work.

@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -250,8 +251,7 @@ func (s *simulation) disturb(running []*process) []*process {
 
 // pick returns one of the objects.
 func (s *simulation) pick() *unstructured.Unstructured {
-	all, err := s.server.List(maps, "")
-	require.NoError(s.t, err)
+	all := must.Get(s.server.List(maps, ""))(s.t)
 	return all[s.number(0, len(all))]
 }
 
@@ -291,8 +291,7 @@ func (s *simulation) change() {
 
 // checkDone finds objects that all replicas have forgotten.
 func (s *simulation) checkDone(when string) {
-	all, err := s.server.List(maps, "")
-	require.NoError(s.t, err)
+	all := must.Get(s.server.List(maps, ""))(s.t)
 	for _, o := range all {
 		if data := o.Object["data"].(map[string]any); data["want"] != data["done"] {
 			s.problem("%s, %s is forgotten: %v", when, o.GetName(), data)

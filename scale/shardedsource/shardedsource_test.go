@@ -31,6 +31,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/scale/shardedsource"
@@ -233,8 +234,7 @@ func followed[T api.Object](w *world, i *informer.Informer[T]) *follower[T] {
 func check[T api.Object](w *world, f *follower[T], resource api.Resource, field hashrange.Field, hashes hashrange.Set) {
 	w.Helper()
 	want := map[api.Key]string{}
-	all, err := w.Server.List(resource, "")
-	require.NoError(w, err)
+	all := must.Get(w.Server.List(resource, ""))(w)
 	for _, u := range all {
 		value := string(u.GetUID())
 		if field == hashrange.Namespace {
@@ -324,8 +324,7 @@ func TestStatusAndLog(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(t *testing.T, w *world) {
 		source := shardedsource.New(apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, thirds[0], shardedsource.Options{Logger: w.logger})
 		list := func() (n int) {
-			_, err := source.List(t.Context(), api.Options[*object]{}, func(*object) error { n++; return nil })
-			require.NoError(t, err)
+			must.Get(source.List(t.Context(), api.Options[*object]{}, func(*object) error { n++; return nil }))(t)
 			return n
 		}
 		require.Zero(t, list())
@@ -333,8 +332,7 @@ func TestStatusAndLog(t *testing.T) {
 		w.churn(rand.New(rand.NewPCG(1, 1)), configMaps, 50)
 		kept := list()
 		require.Equal(t, kept, list())
-		all, err := w.Server.List(configMaps, "")
-		require.NoError(t, err)
+		all := must.Get(w.Server.List(configMaps, ""))(t)
 		s := source.Shard()
 		require.Equal(t, "client", s.By)
 		require.False(t, s.Since.IsZero())
@@ -509,8 +507,7 @@ func TestOtherSources(t *testing.T) {
 	half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
 	total := 0
 	for _, hashes := range []hashrange.Set{half, hashrange.All().Minus(half), hashrange.All()} {
-		n, err := list(hashes)
-		require.NoError(t, err)
+		n := must.Get(list(hashes))(t)
 		total += n
 	}
 	require.Equal(t, 2, total)
@@ -536,10 +533,8 @@ func TestWritesToOtherShards(t *testing.T) {
 		<-f.Synced()
 		started := time.Now()
 		for n := range 20 {
-			o, err := cached.Create(t.Context(), &object{ObjectMeta: fixture.Meta("default", fmt.Sprint("m", n))}, metav1.CreateOptions{})
-			require.NoError(t, err)
-			list, err := cached.List(t.Context(), cachedclient.ListOptions{})
-			require.NoError(t, err)
+			o := must.Get(cached.Create(t.Context(), &object{ObjectMeta: fixture.Meta("default", fmt.Sprint("m", n))}, metav1.CreateOptions{}))(t)
+			list := must.Get(cached.List(t.Context(), cachedclient.ListOptions{}))(t)
 			found := slices.ContainsFunc(list.Items, func(i *object) bool { return i.UID == o.UID })
 			require.Equal(t, f.source.Selects(o), found)
 		}

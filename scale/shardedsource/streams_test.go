@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shardedsource"
@@ -53,8 +54,7 @@ func newReplica(w *world, o informer.Options[*object]) *replica {
 	r := &replica{world: w, set: scopes.New(configMaps, scopes.Options[*object]{Options: o}), seen: map[api.Key]string{}, uids: map[api.Key]types.UID{}, floor: map[types.UID]*object{}}
 	client := apiclient.NewPartial[*object](w.client(nil), configMaps, "")
 	r.scopes = shardedsource.NewScopes(r.set, client, hashrange.UID, shardedsource.Options{})
-	_, err := r.set.Subscribe(r.note, informer.HandlerOptions{})
-	require.NoError(w, err)
+	must.Get(r.set.Subscribe(r.note, informer.HandlerOptions{}))(w)
 	r.scopes.Then(followerFunc(r.listed))
 	w.Start(r.scopes.Run)
 	w.Start(r.set.Run)
@@ -91,8 +91,7 @@ func (r *replica) listed(held hashrange.Set) {
 }
 
 func version(t require.TestingT, o *object) (n int) {
-	n, err := strconv.Atoi(o.ResourceVersion)
-	require.NoError(t, err)
+	n = must.Get(strconv.Atoi(o.ResourceVersion))(t)
 	return n
 }
 
@@ -114,8 +113,7 @@ func (r *replica) follow(held hashrange.Set) {
 	gained := held.Minus(r.held)
 	lost := r.held.Minus(held)
 	r.held, r.bound = held, held.Union(lost)
-	all, err := r.Server.List(configMaps, "")
-	require.NoError(r, err)
+	all := must.Get(r.Server.List(configMaps, ""))(r)
 	for _, o := range all {
 		if gained.Contains(hashrange.Hash(o.GetUID())) {
 			r.floor[o.GetUID()] = &object{ObjectMeta: metav1.ObjectMeta{
@@ -144,8 +142,7 @@ func (r *replica) follow(held hashrange.Set) {
 func (r *replica) check() {
 	r.Helper()
 	fixture.Pass(5 * time.Minute)
-	all, err := r.Server.List(configMaps, "")
-	require.NoError(r, err)
+	all := must.Get(r.Server.List(configMaps, ""))(r)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	want := map[api.Key]string{}
@@ -165,8 +162,7 @@ func (r *replica) check() {
 	require.Equal(r, want, got)
 	var scoped hashrange.Set
 	for _, name := range r.set.Names() {
-		one, err := hashrange.Parse(name)
-		require.NoError(r, err)
+		one := must.Get(hashrange.Parse(name))(r)
 		require.True(r, scoped.Intersect(one).Empty(), "scopes do not overlap")
 		scoped = scoped.Union(one)
 	}
@@ -385,15 +381,13 @@ func TestStatusOfScopes(t *testing.T) {
 			set := scopes.New(configMaps, scopes.Options[*object]{})
 			require.Zero(t, set.Status().Shard, "there is no scope")
 			ranges := shardedsource.NewScopes(set, apiclient.NewPartial[*object](w.client(nil), configMaps, ""), hashrange.UID, shardedsource.Options{Logger: w.logger})
-			m, err := manager.New(manager.Options{})
-			require.NoError(t, err)
+			m := must.Get(manager.New(manager.Options{}))(t)
 			require.NoError(t, m.Add(set))
 			w.Start(ranges.Run)
 			w.Start(m.Run)
 			ranges.Follow(thirds[1]) // two ranges
 			<-time.After(time.Minute)
-			all, err := w.Server.List(configMaps, "")
-			require.NoError(t, err)
+			all := must.Get(w.Server.List(configMaps, ""))(t)
 
 			status := set.Status()
 			require.Len(t, status.Scopes, 2)

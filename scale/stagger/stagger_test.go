@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/packed"
@@ -283,10 +284,8 @@ func TestUsersOfAFactoryShareAResult(t *testing.T) {
 		f := factory.New(factory.Options{})
 		w.Start(f.Run)
 		source, o := stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), w.source(""), informer.Options[*pod]{})
-		a, err := factory.Shared(f, source, o)
-		require.NoError(t, err)
-		b, err := factory.Shared(f, source, o)
-		require.NoError(t, err)
+		a := must.Get(factory.Shared(f, source, o))(t)
+		b := must.Get(factory.Shared(f, source, o))(t)
 		require.Same(t, a.Informer, b.Informer)
 		<-a.Synced()
 	})
@@ -302,8 +301,7 @@ func TestAListFromAFileLetsAnotherBegin(t *testing.T) {
 			var ends []func()
 			for _, name := range []string{"one", "two"} {
 				source, o := stagger.Spread(s, w.source(""), informer.Options[*pod]{})
-				warm, err := warmstart.New(source, warmstart.Options{Path: filepath.Join(folder, name), Cluster: "test"})
-				require.NoError(t, err)
+				warm := must.Get(warmstart.New(source, warmstart.Options{Path: filepath.Join(folder, name), Cluster: "test"}))(t)
 				inf := informer.New(warm, o)
 				stop := w.Start(inf.Run)
 				ends = append(ends, func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // sample is a file whose bytes a test changes.
@@ -24,8 +25,7 @@ type sample struct {
 }
 
 func newSample(t *testing.T, key []byte) *sample {
-	seal, err := newSealer(key)
-	require.NoError(t, err)
+	seal := must.Get(newSealer(key))(t)
 	return &sample{t, filepath.Join(t.TempDir(), "file"), header{Format: format, Boot: "boot", Cluster: "test"}, seal}
 }
 
@@ -44,8 +44,7 @@ func change(kind kind, version, name, data string) record {
 // write writes a file of a list and of changes. It returns the bytes, and the end of each frame.
 func (s *sample) write(changes ...record) (file []byte, ends []int) {
 	s.Helper()
-	f, err := createLog(s.path, s.seal)
-	require.NoError(s, err)
+	f := must.Get(createLog(s.path, s.seal))(s)
 	payloads := [][]byte{
 		s.want.encode(), change(put, "7", "a", "{1}").encode(), change(put, "8", "b", "{1}").encode(),
 		record{kind: whole, version: "9"}.encode(),
@@ -58,8 +57,7 @@ func (s *sample) write(changes ...record) (file []byte, ends []int) {
 		ends = append(ends, int(f.size))
 	}
 	require.NoError(s, f.close())
-	file, err = os.ReadFile(s.path)
-	require.NoError(s, err)
+	file = must.Get(os.ReadFile(s.path))(s)
 	return file, ends
 }
 
@@ -84,8 +82,7 @@ func (s *sample) read(file []byte, more ...record) string {
 			return out
 		}
 		require.NoError(s, err)
-		r, err := decodeRecord(payload)
-		require.NoError(s, err)
+		r := must.Get(decodeRecord(payload))(s)
 		out += fmt.Sprintf(" %s@%s=%s", r.key.Name, r.version, r.data)
 	}
 }
@@ -124,8 +121,7 @@ func TestDamage(t *testing.T) {
 			require.Equal(s, want, s.read(file[:cut]), "cut off after %d bytes", cut)
 			if want != "" {
 				s.read(file[:cut], change(put, "20", "d", "{3}"))
-				continued, err := os.ReadFile(s.path)
-				require.NoError(s, err)
+				continued := must.Get(os.ReadFile(s.path))(s)
 				_, objects, _ := strings.Cut(want, " ")
 				require.Equal(s, "20 "+objects+" d@20={3}", s.read(continued), "continued after %d bytes", cut)
 			}
@@ -157,8 +153,7 @@ func TestCopiesAreNotMixed(t *testing.T) {
 	one, ends := s.write(changes("{2}")...)
 	require.Equal(t, "14 a@12={2} b@13={2} c@14={2}", s.read(one))
 	s.read(one[:ends[3]], changes("{3}")...)
-	two, err := os.ReadFile(s.path)
-	require.NoError(t, err)
+	two := must.Get(os.ReadFile(s.path))(t)
 	require.Equal(t, "14 a@12={3} b@13={3} c@14={3}", s.read(two))
 	three, _ := s.write(changes("{4}")...)
 	require.Equal(t, "14 a@12={4} b@13={4} c@14={4}", s.read(three))
@@ -194,8 +189,7 @@ func TestAFileThatIsCutOffInUse(t *testing.T) {
 		}
 		require.NoError(s, state.file.append(change(put, "14", "b", "{3}").encode()))
 		require.NoError(s, state.file.close())
-		file, err = os.ReadFile(s.path)
-		require.NoError(s, err)
+		file = must.Get(os.ReadFile(s.path))(s)
 		require.Empty(s, s.read(file), "a hole instead of a frame")
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestHeaders changes each part of a header.
@@ -72,10 +73,8 @@ func TestADiskThatFails(t *testing.T) {
 	type object = metav1.PartialObjectMetadata
 	o := Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"}
 	start := func() *ListerWatcher[*object] {
-		w, err := New[*object](source{}, o)
-		require.NoError(t, err)
-		_, err = w.List(t.Context(), api.Options[*object]{}, func(*object) error { return nil })
-		require.NoError(t, err)
+		w := must.Get(New[*object](source{}, o))(t)
+		must.Get(w.List(t.Context(), api.Options[*object]{}, func(*object) error { return nil }))(t)
 		return w
 	}
 	next := func(w *ListerWatcher[*object]) (version string) {
@@ -128,13 +127,11 @@ func TestPagesOfSeveralVersions(t *testing.T) {
 	type object = metav1.PartialObjectMetadata
 	o := Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"}
 	for _, warm := range []bool{false, true} {
-		w, err := New[*object](pages{}, o)
-		require.NoError(t, err)
+		w := must.Get(New[*object](pages{}, o))(t)
 		var names []string
 		list := api.Options[*object]{}
 		for list.Continue != "" || len(names) == 0 {
-			meta, err := w.List(t.Context(), list, func(o *object) error { names = append(names, o.Name); return nil })
-			require.NoError(t, err)
+			meta := must.Get(w.List(t.Context(), list, func(o *object) error { names = append(names, o.Name); return nil }))(t)
 			list.Continue = meta.Continue
 		}
 		require.Equal(t, []string{"a", "b"}, names)
@@ -155,14 +152,12 @@ func TestAListFromTheFileFails(t *testing.T) {
 		_, err := w.List(t.Context(), api.Options[*object]{}, func(*object) error { return nil })
 		return err
 	}
-	w, err := New[*object](source{}, o)
-	require.NoError(t, err)
+	w := must.Get(New[*object](source{}, o))(t)
 	require.NoError(t, list(w))
 	require.NoError(t, w.write(w.file, record{kind: put, version: "9", key: api.Key{Name: "a"}, data: []byte("\xff")}))
 	require.NoError(t, w.Close())
 
-	w, err = New[*object](source{}, o)
-	require.NoError(t, err)
+	w = must.Get(New[*object](source{}, o))(t)
 	require.ErrorContains(t, list(w), "warmstart: read "+o.Path)
 	require.NoError(t, list(w))
 	s := w.Status()

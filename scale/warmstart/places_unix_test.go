@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/warmstart"
 )
 
@@ -45,15 +46,13 @@ func TestStrangeFiles(t *testing.T) {
 				require.Equal(m, map[string]string{"a": "1"}, p.values())
 				require.ErrorContains(m, p.warm.Status().Cold, tc.cold)
 				p.end()
-				content, err := os.ReadFile(victim)
-				require.NoError(m, err)
+				content := must.Get(os.ReadFile(victim))(m)
 				require.Equal(m, "precious", string(content))
 				if info, err := os.Lstat(m.o.Path + tc.at); err == nil && info.IsDir() {
 					require.ErrorContains(m, p.warm.Status().Stopped, "directory not empty")
 					return
 				}
-				info, err := os.Lstat(m.o.Path)
-				require.NoError(m, err)
+				info := must.Get(os.Lstat(m.o.Path))(m)
 				require.Equal(m, os.FileMode(0o600), info.Mode())
 				p = m.start(informer.Options[*configMap]{})
 				require.True(m, p.warm.Status().Warm)
@@ -78,10 +77,8 @@ func TestAFileThatWasOpened(t *testing.T) {
 				m.set("a", "1")
 				m.start(informer.Options[*configMap]{}).end()
 				require.NoError(m, change(m.o.Path, filepath.Join(m.TempDir(), "moved")))
-				before, err := os.ReadFile(m.o.Path)
-				require.NoError(m, err)
-				opened, err := os.Open(m.o.Path)
-				require.NoError(m, err)
+				before := must.Get(os.ReadFile(m.o.Path))(m)
+				opened := must.Get(os.Open(m.o.Path))(m)
 				defer opened.Close()
 				m.set("a", "2")
 				p := m.start(informer.Options[*configMap]{})
@@ -91,8 +88,7 @@ func TestAFileThatWasOpened(t *testing.T) {
 				after := make([]byte, len(before)+1)
 				n, _ := opened.Read(after)
 				require.Equal(m, before, after[:n])
-				info, err := os.Lstat(m.o.Path)
-				require.NoError(m, err)
+				info := must.Get(os.Lstat(m.o.Path))(m)
 				require.Equal(m, os.FileMode(0o600), info.Mode())
 			})
 		})

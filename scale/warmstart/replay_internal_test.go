@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // FuzzReadLog reads any bytes as a file. Whatever it accepts can be read, continued and rewritten.
 func FuzzReadLog(f *testing.F) {
 	want := header{Format: format, Boot: "boot", Cluster: "test"}
 	path := filepath.Join(f.TempDir(), "seed")
-	seed, err := createLog(path, nil)
-	require.NoError(f, err)
+	seed := must.Get(createLog(path, nil))(f)
 	key := api.Key{Namespace: "default", Name: "a"}
 	for _, payload := range [][]byte{
 		want.encode(),
@@ -30,8 +30,7 @@ func FuzzReadLog(f *testing.F) {
 		require.NoError(f, seed.append(payload))
 	}
 	require.NoError(f, seed.close())
-	text, err := os.ReadFile(path)
-	require.NoError(f, err)
+	text := must.Get(os.ReadFile(path))(f)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "file")
@@ -53,12 +52,10 @@ func FuzzReadLog(f *testing.F) {
 		}
 		objects := read(state)
 		require.Len(t, objects, len(state.index))
-		rewritten, err := compacted(state.file, path+".new", func(int64) error { return nil })
-		require.NoError(t, err)
+		rewritten := must.Get(compacted(state.file, path+".new", func(int64) error { return nil }))(t)
 		require.NoError(t, rewritten.close())
 		require.NoError(t, state.file.close())
-		again, err := openLog(path+".new", nil, want)
-		require.NoError(t, err)
+		again := must.Get(openLog(path+".new", nil, want))(t)
 		require.Equal(t, objects, read(again))
 		require.Equal(t, state.version, again.version)
 		require.NoError(t, again.file.close())

@@ -27,6 +27,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
@@ -72,8 +73,7 @@ func (m *machine) set(name, value string) {
 		m.Create(configMaps, o)
 		return
 	}
-	_, err := m.Server.Update(configMaps, o)
-	require.NoError(m, err)
+	must.Get(m.Server.Update(configMaps, o))(m)
 }
 
 func (m *machine) delete(name string) {
@@ -97,8 +97,7 @@ func (m *machine) start(o informer.Options[*configMap]) *process {
 		source = shardedsource.New(source, hashrange.UID, m.shard, shardedsource.Options{})
 		source, o = stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), source, o)
 	}
-	warm, err := warmstart.New(source, m.o)
-	require.NoError(m, err)
+	warm := must.Get(warmstart.New(source, m.o))(m)
 	m.Server.ForgetRequests()
 	inf := informer.New(warm, o)
 	stop := m.Start(inf.Run)
@@ -136,8 +135,7 @@ func (p *process) requests() []string {
 func TestSuite(t *testing.T) {
 	listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
 		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {
-			c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-			require.NoError(t, err)
+			c := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 			w, err := warmstart.New(apiclient.NewPartial[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, ""),
 				warmstart.Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"})
 			require.NoError(t, err)
@@ -250,8 +248,7 @@ func TestProbesAreNoLists(t *testing.T) {
 		p := m.start(informer.Options[*configMap]{})
 		o := api.Options[*configMap]{}
 		o.FieldSelector = "metadata.name=none"
-		_, err := p.warm.List(m.Context(), o, func(*configMap) error { return nil })
-		require.NoError(m, err)
+		must.Get(p.warm.List(m.Context(), o, func(*configMap) error { return nil }))(m)
 		p.end()
 		p = m.start(informer.Options[*configMap]{})
 		require.True(m, p.warm.Status().Warm)
@@ -263,8 +260,7 @@ func TestProbesAreNoLists(t *testing.T) {
 func TestUndecodable(t *testing.T) {
 	wrong := func(m *machine) {
 		o := map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}, "data": map[string]any{"value": 7}}
-		_, err := m.Server.Update(configMaps, o)
-		require.NoError(m, err)
+		must.Get(m.Server.Update(configMaps, o))(m)
 		m.set("b", "1")
 	}
 	onMachine(t, func(m *machine) {
@@ -354,9 +350,7 @@ func TestCutAnywhere(t *testing.T) {
 			states = append(states, p.values())
 		}
 		p.end()
-		var err error
-		file, err = os.ReadFile(m.o.Path)
-		require.NoError(m, err)
+		file = must.Get(os.ReadFile(m.o.Path))(m)
 	})
 	seen := 0
 	path, client := filepath.Join(t.TempDir(), "file"), unreachable(t)
@@ -398,18 +392,15 @@ func TestBadFiles(t *testing.T) {
 			onMachine(t, func(m *machine) {
 				m.set("a", "1")
 				if bad.change == nil {
-					w, err := warmstart.New(apiclient.NewPartial[*named](m.Client, configMaps, ""), m.o)
-					require.NoError(m, err)
-					_, err = w.List(m.Context(), api.Options[*named]{DropManagedFields: true}, func(*named) error { return nil })
-					require.NoError(m, err)
+					w := must.Get(warmstart.New(apiclient.NewPartial[*named](m.Client, configMaps, ""), m.o))(m)
+					must.Get(w.List(m.Context(), api.Options[*named]{DropManagedFields: true}, func(*named) error { return nil }))(m)
 					require.NoError(m, w.Close())
 				} else {
 					p := m.start(informer.Options[*configMap]{})
 					m.set("b", "1")
 					p.values()
 					p.end()
-					file, err := os.ReadFile(m.o.Path)
-					require.NoError(m, err)
+					file := must.Get(os.ReadFile(m.o.Path))(m)
 					require.NoError(m, os.WriteFile(m.o.Path, bad.change(file), 0o600))
 				}
 				m.set("a", "2")
@@ -455,8 +446,7 @@ func flip(at int) func(file []byte) []byte {
 // readBack lists from a file. The source must not be asked.
 func readBack(t *testing.T, client *apiclient.Client, path string) (got map[string]string, version string, ok bool) {
 	t.Helper()
-	w, err := warmstart.New(apiclient.NewPartial[*configMap](client, configMaps, ""), warmstart.Options{Path: path, Cluster: "test"})
-	require.NoError(t, err)
+	w := must.Get(warmstart.New(apiclient.NewPartial[*configMap](client, configMaps, ""), warmstart.Options{Path: path, Cluster: "test"}))(t)
 	defer w.Close()
 	got = map[string]string{}
 	meta, err := w.List(t.Context(), api.Options[*configMap]{DropManagedFields: true}, func(o *configMap) error {
@@ -474,8 +464,7 @@ func readBack(t *testing.T, client *apiclient.Client, path string) (got map[stri
 var errUnreachable = errors.New("unreachable")
 
 func unreachable(t *testing.T) *apiclient.Client {
-	c, err := apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1", Transport: refuse{}})
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1", Transport: refuse{}}))(t)
 	return c
 }
 
@@ -521,8 +510,7 @@ func TestOtherShards(t *testing.T) {
 		want := map[string]types.UID{}
 		for n := range 20 {
 			m.set(fmt.Sprint(n), "1")
-			o, err := m.Server.Get(configMaps, api.Key{Namespace: "default", Name: fmt.Sprint(n)})
-			require.NoError(m, err)
+			o := must.Get(m.Server.Get(configMaps, api.Key{Namespace: "default", Name: fmt.Sprint(n)}))(m)
 			want[fmt.Sprint(n)] = o.GetUID()
 		}
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
@@ -549,8 +537,7 @@ func TestAShardOfAFile(t *testing.T) {
 		}
 		m.start(informer.Options[*configMap]{}).end()
 		m.set("0", "2")
-		warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.Client, configMaps, ""), m.o)
-		require.NoError(m, err)
+		warm := must.Get(warmstart.New(apiclient.NewPartial[*configMap](m.Client, configMaps, ""), m.o))(m)
 		half := hashrange.NewSet(hashrange.Range{To: 1 << 63})
 		inf := informer.New(shardedsource.New(warm, hashrange.UID, half, shardedsource.Options{}), informer.Options[*configMap]{})
 		stop := m.Start(inf.Run)
@@ -577,8 +564,7 @@ func TestEncryption(t *testing.T) {
 		m.set("visible", "hunter3")
 		p.values()
 		p.end()
-		file, err := os.ReadFile(m.o.Path)
-		require.NoError(m, err)
+		file := must.Get(os.ReadFile(m.o.Path))(m)
 		for _, text := range []string{"visible", "hunter", "configmaps", "default"} {
 			require.NotContains(m, string(file), text)
 		}
@@ -662,8 +648,7 @@ func TestWrongOptions(t *testing.T) {
 	require.ErrorContains(t, err, path+".lock: another process uses the file")
 	require.NoError(t, first.Close())
 	require.NoError(t, first.Close(), "twice")
-	second, err := warmstart.New(source(configMaps), o)
-	require.NoError(t, err)
+	second := must.Get(warmstart.New(source(configMaps), o))(t)
 	require.NoError(t, second.Close())
 }
 

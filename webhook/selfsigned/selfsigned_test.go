@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/webhook"
@@ -71,8 +72,7 @@ func (w world) options() selfsigned.Options {
 
 // replica starts a replica.
 func (w world) replica(o selfsigned.Options) *selfsigned.Source {
-	s, err := selfsigned.New(o)
-	require.NoError(w, err)
+	s := must.Get(selfsigned.New(o))(w)
 	w.Start(s.Run)
 	return s
 }
@@ -80,8 +80,7 @@ func (w world) replica(o selfsigned.Options) *selfsigned.Source {
 // serves returns the certificate of a replica, and requires that every configuration trusts it.
 func (w world) serves(s *selfsigned.Source) *tls.Certificate {
 	w.Helper()
-	c, err := s.Certificate(w.Context())
-	require.NoError(w, err)
+	c := must.Get(s.Certificate(w.Context()))(w)
 	for name, bundle := range w.bundles() {
 		require.NoError(w, verify(c, []byte(bundle)), name)
 	}
@@ -197,8 +196,7 @@ func TestARenewalWaitsForTheConfigurations(t *testing.T) {
 		w.Pass(2 * time.Hour)
 		require.NotEmpty(t, w.secret()["next.crt"], "the next certificate is staged")
 		w.Pass(time.Hour)
-		c, err := s.Certificate(w.Context())
-		require.NoError(t, err)
+		c := must.Get(s.Certificate(w.Context()))(t)
 		require.Equal(t, first.Certificate, c.Certificate)
 		require.Equal(t, 1, w.Logs().FilterMessageSnippet("could not be updated").Len(), "the same failure is logged once")
 
@@ -250,8 +248,7 @@ func TestTheSecretOfAnotherProgramStays(t *testing.T) {
 		const text = "selfsigned: the Secret default/webhook has data that this package did not write; delete it or use another name"
 		require.EqualError(w, s.NotSynced(), text)
 		require.Len(w, w.secret(), 3)
-		server, err := webhook.New(webhook.Options{Certificates: s})
-		require.NoError(w, err)
+		server := must.Get(webhook.New(webhook.Options{Certificates: s}))(w)
 		require.EqualError(w, server.NotSynced(), "webhook: there is no certificate yet: "+text)
 
 		testkit.Edit(w.Kit, secrets, secretKey, func(u *unstructured.Unstructured) { delete(u.Object, "data") })
@@ -284,8 +281,7 @@ func TestOtherHostsNeedAnotherCertificate(t *testing.T) {
 // TestAProgramThatWasAway starts after the certificate has expired.
 func TestAProgramThatWasAway(t *testing.T) {
 	inWorld(t, func(w world) {
-		s, err := selfsigned.New(w.options())
-		require.NoError(t, err)
+		s := must.Get(selfsigned.New(w.options()))(t)
 		program := w.Start(s.Run)
 		w.Idle()
 		first := w.serves(s)

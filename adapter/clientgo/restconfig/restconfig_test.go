@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/adapter/clientgo/restconfig"
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -39,10 +40,8 @@ func get(t *testing.T, c *rest.Config) *http.Request {
 	t.Helper()
 	r := &recorder{}
 	c.Transport = r
-	client, err := restconfig.NewClient(c)
-	require.NoError(t, err)
-	pod, err := apiclient.NewTyped[*corev1.Pod](client, pods, "").Get(t.Context(), podKey, metav1.GetOptions{})
-	require.NoError(t, err)
+	client := must.Get(restconfig.NewClient(c))(t)
+	pod := must.Get(apiclient.NewTyped[*corev1.Pod](client, pods, "").Get(t.Context(), podKey, metav1.GetOptions{}))(t)
 	require.Equal(t, "web", pod.Name)
 	return r.last
 }
@@ -111,13 +110,11 @@ func TestLimits(t *testing.T) {
 	get(t, &rest.Config{RateLimiter: l, QPS: -1})
 	require.Equal(t, 1, l.waits)
 
-	c, err := restconfig.Config(&rest.Config{QPS: -1, Timeout: time.Minute})
-	require.NoError(t, err)
+	c := must.Get(restconfig.Config(&rest.Config{QPS: -1, Timeout: time.Minute}))(t)
 	require.Nil(t, c.Limiter)
 	require.Equal(t, time.Minute, c.ResponseHeaderTimeout)
 
-	c, err = restconfig.Config(&rest.Config{QPS: 0.001, Burst: 2})
-	require.NoError(t, err)
+	c = must.Get(restconfig.Config(&rest.Config{QPS: 0.001, Burst: 2}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 2 {
@@ -125,8 +122,7 @@ func TestLimits(t *testing.T) {
 	}
 	require.Error(t, c.Limiter.Wait(ctx), "the third request is beyond the burst")
 
-	c, err = restconfig.Config(&rest.Config{})
-	require.NoError(t, err)
+	c = must.Get(restconfig.Config(&rest.Config{}))(t)
 	require.NotNil(t, c.Limiter, "client-go limits by default")
 }
 
@@ -165,8 +161,7 @@ func TestRefusals(t *testing.T) {
 func TestTheConfigStaysAsItIs(t *testing.T) {
 	c := &rest.Config{Host: "example.com", APIPath: "/api", ContentConfig: rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion}}
 	before := rest.CopyConfig(c)
-	config, err := restconfig.Config(c)
-	require.NoError(t, err)
+	config := must.Get(restconfig.Config(c))(t)
 	require.Equal(t, "http://example.com", strings.TrimSuffix(config.Host, "/"))
 	require.Equal(t, before, c)
 }

@@ -23,21 +23,19 @@ import (
 
 	"github.com/leatproject/leat/apiclient/internal/auth"
 	"github.com/leatproject/leat/apiclient/internal/secret"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // pair makes a certificate that is its own authority, and its key, in PEM.
 func pair(t *testing.T, name string) (cert, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
 		BasicConstraintsValid: true, IsCA: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	require.NoError(t, err)
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
+	pkcs8 := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
@@ -54,8 +52,7 @@ func write(t *testing.T, dir, name string, content []byte) string {
 func header(t *testing.T, u *auth.User) (http.Header, string) {
 	t.Helper()
 	h := http.Header{}
-	used, err := u.Apply(t.Context(), h)
-	require.NoError(t, err)
+	used := must.Get(u.Apply(t.Context(), h))(t)
 	if leaf := auth.Leaf(used.Certificate); leaf != nil {
 		return h, leaf.Subject.CommonName
 	}
@@ -64,8 +61,7 @@ func header(t *testing.T, u *auth.User) (http.Header, string) {
 
 func newUser(t *testing.T, o auth.Options) *auth.User {
 	t.Helper()
-	u, err := auth.NewUser(o, &secret.Sent{})
-	require.NoError(t, err)
+	u := must.Get(auth.NewUser(o, &secret.Sent{}))(t)
 	return u
 }
 
@@ -120,12 +116,10 @@ func TestFilesAreReadAgain(t *testing.T) {
 		is("two")
 
 		replace("three")
-		used, err := u.Apply(t.Context(), http.Header{})
-		require.NoError(t, err)
+		used := must.Get(u.Apply(t.Context(), http.Header{}))(t)
 		require.True(t, u.Refused(t.Context(), used), "a refusal reads the files at once")
 		is("three")
-		used, err = u.Apply(t.Context(), http.Header{})
-		require.NoError(t, err)
+		used = must.Get(u.Apply(t.Context(), http.Header{}))(t)
 		require.False(t, u.Refused(t.Context(), used), "the files are the same")
 	})
 }
@@ -180,8 +174,7 @@ func TestAuthorities(t *testing.T) {
 		dir := t.TempDir()
 		one, _ := pair(t, "one")
 		two, _ := pair(t, "two")
-		a, err := auth.NewAuthorities(nil, write(t, dir, "ca", one))
-		require.NoError(t, err)
+		a := must.Get(auth.NewAuthorities(nil, write(t, dir, "ca", one)))(t)
 		before := a.Roots()
 		write(t, dir, "ca", two)
 		require.False(t, a.Look(time.Now()), "it was read just now")

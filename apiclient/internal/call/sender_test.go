@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient/internal/call"
 	"github.com/leatproject/leat/apiclient/internal/secret"
 	"github.com/leatproject/leat/apiclient/internal/transport"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // step is an answer of a server, or an error.
@@ -65,8 +66,7 @@ func newSender(t *testing.T, s *script, change func(*call.Options)) *call.Sender
 	if change != nil {
 		change(&o)
 	}
-	sender, err := call.New(o)
-	require.NoError(t, err)
+	sender := must.Get(call.New(o))(t)
 	return sender
 }
 
@@ -201,8 +201,7 @@ func TestTheLimiterDelaysCalls(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		_, err = sender.Do(t.Context(), observed)
 		require.Same(t, failed, err)
-		resp, err = sender.Do(t.Context(), call.Call{Method: "GET", Unlimited: true})
-		require.NoError(t, err)
+		resp = must.Get(sender.Do(t.Context(), call.Call{Method: "GET", Unlimited: true}))(t)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, 2, waits)
 		require.Equal(t, []call.Observed{
@@ -220,8 +219,7 @@ func TestEachAttemptIsObservedAtItsEnd(t *testing.T) {
 		require.Len(t, seen, 1)
 		require.ErrorAs(t, seen[0].Err, &failure{})
 		require.Equal(t, 503, seen[0].Code)
-		_, err = io.ReadFull(resp.Body, make([]byte, 3))
-		require.NoError(t, err)
+		must.Get(io.ReadFull(resp.Body, make([]byte, 3)))(t)
 		<-time.After(time.Second)
 		require.NoError(t, resp.Body.Close())
 		require.NoError(t, resp.Body.Close())
@@ -282,8 +280,7 @@ func TestAnOpenerGetsTheRequest(t *testing.T) {
 		return io.NopCloser(strings.NewReader("frames")), nil, nil
 	})
 	require.NoError(t, err)
-	content, err := io.ReadAll(stream)
-	require.NoError(t, err)
+	content := must.Get(io.ReadAll(stream))(t)
 	require.Equal(t, "frames", string(content))
 	require.NoError(t, stream.Close())
 	require.Equal(t, []string{"Bearer token-a", "Bearer token-b"}, sent)

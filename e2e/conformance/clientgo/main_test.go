@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
 	"github.com/leatproject/leat/e2e/conformance/samples"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -43,8 +43,7 @@ func (s sample) label() string { return s.GetKind() + "." + s.GetAPIVersion() }
 
 func allSamples(t *testing.T) []sample {
 	t.Helper()
-	objects, err := samples.All(server.Namespace(t))
-	require.NoError(t, err)
+	objects := must.Get(samples.All(server.Namespace(t)))(t)
 	var all []sample
 	for _, o := range objects {
 		gvk := o.GroupVersionKind()

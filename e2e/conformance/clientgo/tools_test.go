@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestApplyConfiguration applies typed configurations of two managers, and gives a field up.
@@ -43,12 +44,10 @@ func TestApplyConfiguration(t *testing.T) {
 
 	sidecar := appsv1.Deployment("d", namespace).WithSpec(appsv1.DeploymentSpec().WithTemplate(applycorev1.PodTemplateSpec().
 		WithSpec(applycorev1.PodSpec().WithContainers(applycorev1.Container().WithName("sidecar").WithImage("sidecar:1")))))
-	both, err := deployments.Apply(t.Context(), sidecar, metav1.ApplyOptions{FieldManager: "two"})
-	require.NoError(t, err)
+	both := must.Get(deployments.Apply(t.Context(), sidecar, metav1.ApplyOptions{FieldManager: "two"}))(t)
 	require.Len(t, both.Spec.Template.Spec.Containers, 2, "containers are merged by name")
 
-	owned, err := appsv1.ExtractDeployment(both, "two")
-	require.NoError(t, err)
+	owned := must.Get(appsv1.ExtractDeployment(both, "two"))(t)
 	require.Len(t, owned.Spec.Template.Spec.Containers, 1)
 	require.Equal(t, "sidecar", *owned.Spec.Template.Spec.Containers[0].Name)
 	require.Nil(t, owned.Spec.Replicas)
@@ -56,13 +55,11 @@ func TestApplyConfiguration(t *testing.T) {
 	other := appsv1.Deployment("d", namespace).WithSpec(appsv1.DeploymentSpec().WithReplicas(5))
 	_, err = deployments.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two"})
 	require.True(t, apierrors.IsConflict(err), "%v", err)
-	forced, err := deployments.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two", Force: true})
-	require.NoError(t, err)
+	forced := must.Get(deployments.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two", Force: true}))(t)
 	require.EqualValues(t, 5, *forced.Spec.Replicas)
 	require.Len(t, forced.Spec.Template.Spec.Containers, 1, "a container that no manager applies goes")
 	status := appsv1.Deployment("d", namespace).WithStatus(appsv1.DeploymentStatus().WithReplicas(5).WithObservedGeneration(2))
-	applied, err := deployments.ApplyStatus(t.Context(), status, metav1.ApplyOptions{FieldManager: "controller"})
-	require.NoError(t, err)
+	applied := must.Get(deployments.ApplyStatus(t.Context(), status, metav1.ApplyOptions{FieldManager: "controller"}))(t)
 	require.EqualValues(t, 5, applied.Status.Replicas)
 }
 
@@ -98,8 +95,7 @@ func TestLeaderElection(t *testing.T) {
 	stopFirst()
 	<-firstDone
 	require.Equal(t, "second", <-leads)
-	lease, err := client.CoordinationV1().Leases(namespace).Get(t.Context(), "lock", metav1.GetOptions{})
-	require.NoError(t, err)
+	lease := must.Get(client.CoordinationV1().Leases(namespace).Get(t.Context(), "lock", metav1.GetOptions{}))(t)
 	require.Equal(t, "second", *lease.Spec.HolderIdentity)
 	require.EqualValues(t, 1, *lease.Spec.LeaseTransitions)
 	stopSecond()
@@ -142,8 +138,7 @@ func TestEventRecorders(t *testing.T) {
 		}
 		return err
 	})
-	list, err := client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=New"})
-	require.NoError(t, err)
+	list := must.Get(client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=New"}))(t)
 	require.Equal(t, "m", list.Items[0].Regarding.Name)
 	require.Equal(t, "example.com/new", list.Items[0].ReportingController)
 }
@@ -206,22 +201,17 @@ func TestReviews(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	c := discovery.NewDiscoveryClientForConfigOrDie(server.Config)
-	version, err := c.ServerVersion()
-	require.NoError(t, err)
+	version := must.Get(c.ServerVersion())(t)
 	require.Equal(t, "1", version.Major)
 	_, lists, err := c.ServerGroupsAndResources()
 	require.NoError(t, err)
 	require.Greater(t, len(lists), 15)
-	preferred, err := c.ServerPreferredNamespacedResources()
-	require.NoError(t, err)
+	preferred := must.Get(c.ServerPreferredNamespacedResources())(t)
 	require.NotEmpty(t, preferred)
-	document, err := c.OpenAPISchema()
-	require.NoError(t, err)
+	document := must.Get(c.OpenAPISchema())(t)
 	require.NotEmpty(t, document.GetDefinitions().GetAdditionalProperties())
-	paths, err := c.OpenAPIV3().Paths()
-	require.NoError(t, err)
+	paths := must.Get(c.OpenAPIV3().Paths())(t)
 	require.Contains(t, paths, "apis/apps/v1")
-	schemas, err := paths["apis/apps/v1"].Schema("application/json")
-	require.NoError(t, err)
+	schemas := must.Get(paths["apis/apps/v1"].Schema("application/json"))(t)
 	require.Contains(t, string(schemas), "io.k8s.api.apps.v1.Deployment")
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // typed is a group of the clientset.
@@ -124,8 +125,7 @@ func typedLife(t *testing.T, c typed, s sample) {
 		VersionedParams(&options, c.codec).Do(t.Context()).Get()
 	require.NoError(t, err)
 	require.Equal(t, 1, meta.LenList(list))
-	listed, err := meta.ListAccessor(list)
-	require.NoError(t, err)
+	listed := must.Get(meta.ListAccessor(list))(t)
 
 	options.ResourceVersion, options.Watch, options.AllowWatchBookmarks = listed.GetResourceVersion(), true, true
 	watching, err := c.Get().UseProtobufAsDefault().NamespaceIfScoped(s.GetNamespace(), s.namespaced()).Resource(s.mapping.Resource.Resource).
@@ -150,8 +150,7 @@ func typedWrites(t *testing.T, o typedObject) {
 	require.NoError(t, err)
 	old := read.GetResourceVersion()
 	read.SetLabels(map[string]string{"by": "update"})
-	updated, err := o.do(t, o.Put().Name(name).Body(read))
-	require.NoError(t, err)
+	updated := must.Get(o.do(t, o.Put().Name(name).Body(read)))(t)
 	require.NotEqual(t, old, updated.GetResourceVersion())
 	require.Equal(t, "update", updated.GetLabels()["by"])
 	if o.GetKind() != "EndpointSlice" { // kube-apiserver counts labels of these

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestDynamic takes an object of each type through its life with the dynamic client, beginning with an apply.
@@ -45,26 +47,21 @@ func dynamicLife(t *testing.T, c dynamic.ResourceInterface, s sample) {
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	require.ErrorContains(t, err, `conflict with "conformance"`)
 	require.ErrorContains(t, err, ".metadata.labels.by")
-	forced, err := c.Apply(t.Context(), s.GetName(), other, metav1.ApplyOptions{FieldManager: "other", Force: true})
-	require.NoError(t, err)
+	forced := must.Get(c.Apply(t.Context(), s.GetName(), other, metav1.ApplyOptions{FieldManager: "other", Force: true}))(t)
 	require.Equal(t, "other", forced.GetLabels()["by"])
 
-	list, err := c.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + s.GetName()})
-	require.NoError(t, err)
+	list := must.Get(c.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + s.GetName()}))(t)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, s.GetKind()+"List", list.GetKind())
-	read, err := c.Get(t.Context(), s.GetName(), metav1.GetOptions{})
-	require.NoError(t, err)
+	read := must.Get(c.Get(t.Context(), s.GetName(), metav1.GetOptions{}))(t)
 	read.SetAnnotations(map[string]string{"by": "update"})
-	updated, err := c.Update(t.Context(), read, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	updated := must.Get(c.Update(t.Context(), read, metav1.UpdateOptions{}))(t)
 	require.Equal(t, "update", updated.GetAnnotations()["by"])
 	dry, err := c.Patch(t.Context(), s.GetName(), types.MergePatchType, []byte(`{"metadata":{"annotations":{"by":"patch"}}}`),
 		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	require.NoError(t, err)
 	require.Equal(t, "patch", dry.GetAnnotations()["by"])
-	read, err = c.Get(t.Context(), s.GetName(), metav1.GetOptions{})
-	require.NoError(t, err)
+	read = must.Get(c.Get(t.Context(), s.GetName(), metav1.GetOptions{}))(t)
 	require.Equal(t, "update", read.GetAnnotations()["by"], "a dry run stores nothing") // controllers may have changed the status
 	background := metav1.DeletePropagationBackground
 	require.NoError(t, c.Delete(t.Context(), s.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}))
@@ -83,19 +80,16 @@ func TestMetadata(t *testing.T) {
 			require.NoError(t, err)
 			c := all.Resource(s.mapping.Resource).Namespace(s.GetNamespace())
 			options := metav1.ListOptions{FieldSelector: "metadata.name=" + s.GetName()}
-			list, err := c.List(t.Context(), options)
-			require.NoError(t, err)
+			list := must.Get(c.List(t.Context(), options))(t)
 			require.Len(t, list.Items, 1)
 			require.Equal(t, "create", list.Items[0].Labels["by"])
 			options.ResourceVersion = list.ResourceVersion
-			watching, err := c.Watch(t.Context(), options)
-			require.NoError(t, err)
+			watching := must.Get(c.Watch(t.Context(), options))(t)
 			defer watching.Stop()
 			for range 3 {
 				patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"at": list.Items[0].ResourceVersion}}})
 				require.NoError(t, err)
-				patched, err := c.Patch(t.Context(), s.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
-				require.NoError(t, err)
+				patched := must.Get(c.Patch(t.Context(), s.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}))(t)
 				list.Items[0].ResourceVersion = patched.ResourceVersion
 			}
 			background := metav1.DeletePropagationBackground

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var (
@@ -144,8 +145,7 @@ func TestNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	_, err = maps.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
+	must.Get(maps.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))(t)
 	harness.Wait(t, "the end of the namespace", func() error {
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 		return gone(err)
@@ -164,8 +164,7 @@ func TestServiceAccount(t *testing.T) {
 		_, err := account()
 		return err
 	})
-	first, err := account()
-	require.NoError(t, err)
+	first := must.Get(account())(t)
 	require.NoError(t, client.CoreV1().ServiceAccounts(namespace).Delete(t.Context(), "default", metav1.DeleteOptions{}))
 	harness.Wait(t, "the second account", func() error {
 		second, err := account()

@@ -20,19 +20,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // kubectl runs kubectl in a namespace, and returns what it prints. The comparison in e2e/compare has the commands whose
 // answer comes from the API server alone; the tests here need controllers and nodes.
 func kubectl(t *testing.T, namespace string, code int, args ...string) string {
 	t.Helper()
-	binaries, err := harness.Binaries()
-	require.NoError(t, err)
+	binaries := must.Get(harness.Binaries())(t)
 	command := exec.CommandContext(t.Context(), filepath.Join(binaries, "kubectl"), append(args, "--namespace="+namespace)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+server.Kubeconfig, "HOME="+t.TempDir(), "KUBE_EDITOR=sed -i s/app:1/app:2/")
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
-	err = command.Run()
+	err := command.Run()
 	require.Equal(t, code, command.ProcessState.ExitCode(), "kubectl %s: %v\n%s%s", args, err, &out, &errs)
 	return out.String()
 }
@@ -79,23 +79,19 @@ func TestKubectlDrain(t *testing.T) {
 	kubectl(t, namespace, 0, "drain", node, "--pod-selector=app=a", "--timeout=40s")
 	_, err := client.CoreV1().Pods(namespace).Get(t.Context(), p.Name, metav1.GetOptions{})
 	require.Error(t, err)
-	drained, err := client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
-	require.NoError(t, err)
+	drained := must.Get(client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}))(t)
 	require.True(t, drained.Spec.Unschedulable)
 	kubectl(t, namespace, 0, "uncordon", node)
 	waitForPods(t, namespace, 1)
 	kubectl(t, namespace, 0, "taint", "node", node, "colour=red:PreferNoSchedule")
-	tainted, err := client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
-	require.NoError(t, err)
+	tainted := must.Get(client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}))(t)
 	require.Contains(t, tainted.Spec.Taints, corev1.Taint{Key: "colour", Value: "red", Effect: corev1.TaintEffectPreferNoSchedule})
 	kubectl(t, namespace, 0, "taint", "node", node, "colour-")
 }
 
 func TestKubectlCertificate(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ada"}}, key)
-	require.NoError(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	request := must.Get(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ada"}}, key))(t)
 	for command, condition := range map[string]certificatesv1.RequestConditionType{
 		"approve": certificatesv1.CertificateApproved, "deny": certificatesv1.CertificateDenied,
 	} {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestDeployment rolls a Deployment out, to a second revision, and scales it.
@@ -40,21 +41,17 @@ func TestDeployment(t *testing.T) {
 	}
 	done("1", 3)
 	patch := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"app:2"}]}}}}`)
-	_, err := client.AppsV1().Deployments(namespace).Patch(t.Context(), "d", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	require.NoError(t, err)
+	must.Get(client.AppsV1().Deployments(namespace).Patch(t.Context(), "d", types.StrategicMergePatchType, patch, metav1.PatchOptions{}))(t)
 	done("2", 3)
 	for _, p := range pods(t, namespace) {
 		require.Equal(t, "app:2", p.Spec.Containers[0].Image)
 	}
-	sets, err := client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	sets := must.Get(client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{}))(t)
 	require.Len(t, sets.Items, 2, "the old ReplicaSet stays, for a way back")
 
-	scale, err := client.AppsV1().Deployments(namespace).GetScale(t.Context(), "d", metav1.GetOptions{})
-	require.NoError(t, err)
+	scale := must.Get(client.AppsV1().Deployments(namespace).GetScale(t.Context(), "d", metav1.GetOptions{}))(t)
 	scale.Spec.Replicas = 1
-	_, err = client.AppsV1().Deployments(namespace).UpdateScale(t.Context(), "d", scale, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	must.Get(client.AppsV1().Deployments(namespace).UpdateScale(t.Context(), "d", scale, metav1.UpdateOptions{}))(t)
 	done("2", 1)
 }
 
@@ -86,8 +83,7 @@ func TestRollbackWithoutProgress(t *testing.T) {
 	use := func(image string) {
 		t.Helper()
 		patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, image)
-		_, err := deployments.Patch(t.Context(), "d", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-		require.NoError(t, err)
+		must.Get(deployments.Patch(t.Context(), "d", types.StrategicMergePatchType, patch, metav1.PatchOptions{}))(t)
 	}
 	complete := func(d *appsv1.Deployment) bool {
 		return d.Status.Replicas == 2 && d.Status.UpdatedReplicas == 2 && d.Status.AvailableReplicas == 2 && progressing(d).Reason == "NewReplicaSetAvailable"
@@ -108,15 +104,13 @@ func TestRollbackWithoutProgress(t *testing.T) {
 		}
 		return err
 	})
-	d, err := deployments.Get(t.Context(), "d", metav1.GetOptions{})
-	require.NoError(t, err)
+	d := must.Get(deployments.Get(t.Context(), "d", metav1.GetOptions{}))(t)
 	before := progressing(d)
 	use("app:1")
 	wait("a refused Pod", func(d *appsv1.Deployment) bool {
 		return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
 	})
-	d, err = deployments.Get(t.Context(), "d", metav1.GetOptions{})
-	require.NoError(t, err)
+	d = must.Get(deployments.Get(t.Context(), "d", metav1.GetOptions{}))(t)
 	require.Equal(t, before, progressing(d))
 }
 
@@ -177,8 +171,7 @@ func TestStatefulSet(t *testing.T) {
 	names := []string{list[0].Name, list[1].Name}
 	slices.Sort(names)
 	require.Equal(t, []string{"s-0", "s-1"}, names)
-	claims, err := client.CoreV1().PersistentVolumeClaims(namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	claims := must.Get(client.CoreV1().PersistentVolumeClaims(namespace).List(t.Context(), metav1.ListOptions{}))(t)
 	require.Len(t, claims.Items, 2)
 	harness.Wait(t, "the status", func() error {
 		s, err := client.AppsV1().StatefulSets(namespace).Get(t.Context(), "s", metav1.GetOptions{})
@@ -200,8 +193,7 @@ func TestDaemonSet(t *testing.T) {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	nodes := must.Get(client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}))(t)
 	require.NotEmpty(t, nodes.Items)
 	waitForPods(t, namespace, len(nodes.Items))
 	harness.Wait(t, "the status", func() error {
@@ -248,10 +240,8 @@ func TestCronJob(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Status.LastScheduleTime = &metav1.Time{Time: time.Now().Add(-2 * time.Minute)}
-	_, err = jobs.UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	_, err = jobs.Patch(t.Context(), "c", types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
+	must.Get(jobs.UpdateStatus(t.Context(), c, metav1.UpdateOptions{}))(t)
+	must.Get(jobs.Patch(t.Context(), "c", types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}))(t)
 	harness.Wait(t, "the CronJob", func() error {
 		c, err := jobs.Get(t.Context(), "c", metav1.GetOptions{})
 		if err == nil && c.Status.LastSuccessfulTime == nil {
@@ -259,8 +249,7 @@ func TestCronJob(t *testing.T) {
 		}
 		return err
 	})
-	list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	list := must.Get(client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{}))(t)
 	require.NotEmpty(t, list.Items)
 	require.Equal(t, "CronJob", metav1.GetControllerOf(&list.Items[0]).Kind)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
 	"github.com/leatproject/leat/e2e/conformance/samples"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func deployment(namespace, name string) *appsv1.Deployment {
@@ -49,15 +50,13 @@ func TestInstallCRDs(t *testing.T) {
 // TestSamples creates, reads and deletes an object of each built-in type.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	all, err := samples.All(server.Namespace(t))
-	require.NoError(t, err)
+	all := must.Get(samples.All(server.Namespace(t)))(t)
 	for _, s := range all {
 		if !types.Recognizes(s.GroupVersionKind()) {
 			continue
 		}
 		t.Run(s.GetKind()+"."+s.GetAPIVersion(), func(t *testing.T) {
-			made, err := types.New(s.GroupVersionKind())
-			require.NoError(t, err)
+			made := must.Get(types.New(s.GroupVersionKind()))(t)
 			o := made.(client.Object)
 			require.NoError(t, convert(s, o))
 			require.NoError(t, direct.Create(t.Context(), o))
@@ -175,10 +174,8 @@ func TestLists(t *testing.T) {
 	}
 	in := client.InNamespace(namespace)
 	var maps corev1.ConfigMapList
-	selected, err := metav1.ParseToLabelSelector("name in (a, b)")
-	require.NoError(t, err)
-	selector, err := metav1.LabelSelectorAsSelector(selected)
-	require.NoError(t, err)
+	selected := must.Get(metav1.ParseToLabelSelector("name in (a, b)"))(t)
+	selector := must.Get(metav1.LabelSelectorAsSelector(selected))(t)
 	require.NoError(t, direct.List(t.Context(), &maps, in, client.MatchingLabelsSelector{Selector: selector}))
 	require.Len(t, maps.Items, 2)
 	require.NoError(t, direct.List(t.Context(), &maps, in, client.MatchingFields{"metadata.name": "c"}))

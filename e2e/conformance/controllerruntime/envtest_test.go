@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/e2e/conformance/controllerruntime/suite/after"
 	"github.com/leatproject/leat/e2e/conformance/controllerruntime/suite/before"
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // The line of a suite that changes, before and after.
@@ -22,18 +23,14 @@ const (
 // TestReplaceEnvtest runs the suite of a project with definitions, webhooks and users. The suite uses
 // cluster.Environment, or envtest.Environment if the flag is -server=real. Both suites differ in one import.
 func TestReplaceEnvtest(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/envtest.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../../../docs/envtest.md"))(t)
 	require.Contains(t, string(page), importBefore)
 	require.Contains(t, string(page), importAfter)
-	first, err := os.ReadFile("suite/before/suite.go")
-	require.NoError(t, err)
-	second, err := os.ReadFile("suite/after/suite.go")
-	require.NoError(t, err)
+	first := must.Get(os.ReadFile("suite/before/suite.go"))(t)
+	second := must.Get(os.ReadFile("suite/after/suite.go"))(t)
 	require.Equal(t, string(second), strings.NewReplacer(importBefore, importAfter, "package before", "package after").Replace(string(first)))
 
-	binaries, err := harness.Binaries()
-	require.NoError(t, err)
+	binaries := must.Get(harness.Binaries())(t)
 	t.Setenv("KUBEBUILDER_CONTROLPLANE_START_TIMEOUT", "3m")
 	run := after.Run
 	if harness.IsReal() {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var server *harness.Server
@@ -59,22 +60,18 @@ func TestRelease(t *testing.T) {
 	// shows requires the values of a release in the objects.
 	shows := func(colour, image string, replicas int32) {
 		t.Helper()
-		flags, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "shop", metav1.GetOptions{})
-		require.NoError(t, err)
+		flags := must.Get(client.CoreV1().ConfigMaps(namespace).Get(ctx, "shop", metav1.GetOptions{}))(t)
 		require.Equal(t, colour, flags.Data["colour"])
-		mill, err := mills.Get(ctx, "shop", metav1.GetOptions{})
-		require.NoError(t, err)
+		mill := must.Get(mills.Get(ctx, "shop", metav1.GetOptions{}))(t)
 		require.Equal(t, map[string]any{"arms": int64(4), "colour": colour}, mill.Object["spec"])
 		require.Equal(t, "Helm", mill.GetLabels()["app.kubernetes.io/managed-by"])
-		d, err := client.AppsV1().Deployments(namespace).Get(ctx, "shop", metav1.GetOptions{})
-		require.NoError(t, err)
+		d := must.Get(client.AppsV1().Deployments(namespace).Get(ctx, "shop", metav1.GetOptions{}))(t)
 		require.Equal(t, image, d.Spec.Template.Spec.Containers[0].Image)
 		require.Equal(t, replicas, d.Status.ReadyReplicas)
 	}
 	ran := func(hook string) {
 		t.Helper()
-		job, err := client.BatchV1().Jobs(namespace).Get(ctx, "shop-"+hook, metav1.GetOptions{})
-		require.NoError(t, err)
+		job := must.Get(client.BatchV1().Jobs(namespace).Get(ctx, "shop-"+hook, metav1.GetOptions{}))(t)
 		require.Equal(t, int32(1), job.Status.Succeeded)
 	}
 	const chart = "testdata/chart"

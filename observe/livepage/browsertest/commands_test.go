@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // launch runs a command that was built until the test ends.
@@ -40,8 +41,7 @@ func launch(t *testing.T, name string, args ...string) {
 
 // freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -116,8 +116,7 @@ var scaled = []string{"web", "cart", "mail", "search"}
 func scaler(t *testing.T, path string) func() {
 	cfg, _, err := kubeconfig.Load(context.Background(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
-	client, err := apiclient.New(cfg)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(cfg))(t)
 	t.Cleanup(client.CloseIdleConnections)
 	deployments := apiclient.NewTyped[*unstructured.Unstructured](client, api.Resource{
 		Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true,
@@ -138,10 +137,8 @@ func scaler(t *testing.T, path string) func() {
 	}
 	return func() {
 		for _, name := range scaled {
-			patch, err := apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1 + rand.IntN(8)}})
-			require.NoError(t, err)
-			_, err = deployments.Patch(context.Background(), api.Key{Namespace: "default", Name: name}, patch, apiclient.PatchOptions{})
-			require.NoError(t, err)
+			patch := must.Get(apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1 + rand.IntN(8)}}))(t)
+			must.Get(deployments.Patch(context.Background(), api.Key{Namespace: "default", Name: name}, patch, apiclient.PatchOptions{}))(t)
 		}
 		<-time.After(300 * time.Millisecond) // somebody looks
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage"
 )
 
@@ -31,8 +32,7 @@ const (
 // newCrowd starts the program and returns the URL of its page.
 func newCrowd(t *testing.T) string {
 	p := newProgram(t)
-	page, err := livepage.New(livepage.Options{Program: "crowd"})
-	require.NoError(t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "crowd"}))(t)
 	resources, stuck := make([]api.Resource, crowd), make(chan struct{})
 	for n := range resources {
 		r := api.Resource{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Widget%02d", n), Plural: fmt.Sprintf("widgets%02d", n), Namespaced: true}
@@ -41,8 +41,7 @@ func newCrowd(t *testing.T) string {
 		for o := range crowdObjects {
 			u := object(fmt.Sprintf("object-%d", o))
 			u.SetGroupVersionKind(r.GroupVersionKind())
-			_, err := p.server.Create(r, u)
-			require.NoError(t, err)
+			must.Get(p.server.Create(r, u))(t)
 		}
 		widgets := p.watch(r, informer.Options[*config]{})
 		c := controller.New(r.Plural, controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
@@ -50,12 +49,10 @@ func newCrowd(t *testing.T) string {
 		}), controller.Options{})
 		c.Watch(controller.For(widgets))
 		if n == 42 { // one has a problem
-			_, err := widgets.Subscribe(func(api.Change[*config]) { <-stuck }, informer.HandlerOptions{Name: "stuck"})
-			require.NoError(t, err)
+			must.Get(widgets.Subscribe(func(api.Change[*config]) { <-stuck }, informer.HandlerOptions{Name: "stuck"}))(t)
 		}
 		for _, part := range []any{widgets, c} {
-			_, err := page.Register("", part)
-			require.NoError(t, err)
+			must.Get(page.Register("", part))(t)
 		}
 		p.start(widgets.Run)
 		p.start(c.Run)

@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage"
 )
 
@@ -125,19 +126,16 @@ func TestRefusedPin(t *testing.T) {
 func TestObjectThatIsCreatedLater(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	page, err := livepage.New(livepage.Options{Program: "early"})
-	require.NoError(t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "early"}))(t)
 	maps := p.watch(configMaps, informer.Options[*config]{})
-	_, err = page.Register("", maps)
-	require.NoError(t, err)
+	must.Get(page.Register("", maps))(t)
 	p.start(maps.Run)
 	<-maps.Synced()
 	tab := open(t, p.serve(page.Handler(true)), "", light)
 	tab.expectErrors()
 	tab.run(chromedp.Evaluate(`location.hash = "#/object/configmaps/shop%2Frye"`, nil))
 	tab.until(`document.querySelector("#object .error-text").textContent.includes("does not hold this object")`)
-	_, err = p.server.Create(configMaps, object("rye"))
-	require.NoError(t, err)
+	must.Get(p.server.Create(configMaps, object("rye")))(t)
 	tab.until(`document.querySelectorAll(".versions button").length === 1 && document.querySelector("#object .error-text").hidden`)
 }
 
@@ -145,21 +143,16 @@ func TestObjectThatIsCreatedLater(t *testing.T) {
 // the object.
 func followed(t *testing.T, v view, controllers ...func(*informer.Informer[*config]) *controller.Controller[api.Key]) (tab *tab, set func(value string)) {
 	p := newProgram(t)
-	page, err := livepage.New(livepage.Options{Program: "followed"})
-	require.NoError(t, err)
-	_, err = p.server.Create(configMaps, object("rye"))
-	require.NoError(t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "followed"}))(t)
+	must.Get(p.server.Create(configMaps, object("rye")))(t)
 	maps := p.watch(configMaps, informer.Options[*config]{})
-	_, err = maps.Subscribe(func(api.Change[*config]) {}, informer.HandlerOptions{Name: "the counter"})
-	require.NoError(t, err)
+	must.Get(maps.Subscribe(func(api.Change[*config]) {}, informer.HandlerOptions{Name: "the counter"}))(t)
 	for _, of := range controllers {
 		c := of(maps)
-		_, err := page.Register("", c)
-		require.NoError(t, err)
+		must.Get(page.Register("", c))(t)
 		p.start(c.Run)
 	}
-	_, err = page.Register("", maps)
-	require.NoError(t, err)
+	must.Get(page.Register("", maps))(t)
 	p.start(maps.Run)
 	<-maps.Synced()
 	tab = open(t, p.serve(page.Handler(true)), "#/object/configmaps/shop%2Frye", v)

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/observe/livepage"
@@ -46,9 +47,7 @@ type program struct {
 func newProgram(t *testing.T) *program {
 	p := &program{t: t, server: testserver.New(testserver.Options{})}
 	p.start(p.server.Run)
-	var err error
-	p.client, err = apiclient.New(apiclient.Config{Host: p.server.URL(), Transport: p.server.Client().Transport})
-	require.NoError(t, err)
+	p.client = must.Get(apiclient.New(apiclient.Config{Host: p.server.URL(), Transport: p.server.Client().Transport}))(t)
 	return p
 }
 
@@ -76,10 +75,8 @@ func object(name string) *unstructured.Unstructured {
 
 // serve serves a handler on loopback until the test ends, and returns its URL.
 func (p *program) serve(h http.Handler) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(p.t, err)
-	server, err := manager.NewServer("page", manager.ServerOptions{Listener: listener, Handler: h, SameOrigin: true})
-	require.NoError(p.t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(p.t)
+	server := must.Get(manager.NewServer("page", manager.ServerOptions{Listener: listener, Handler: h, SameOrigin: true}))(p.t)
 	p.start(server.Run)
 	return fmt.Sprintf("http://%s/", listener.Addr())
 }
@@ -87,14 +84,10 @@ func (p *program) serve(h http.Handler) string {
 // mill is a program with a manager. Some of its parts have a problem. It returns the URLs of its page: as the admin
 // server serves it with debug, and without.
 func (p *program) mill() (debug, bare string) {
-	page, err := livepage.New(livepage.Options{Program: "mill"})
-	require.NoError(p.t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(p.t, err)
-	elector, err := leaderelection.New(p.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-0"})
-	require.NoError(p.t, err)
-	m, err := manager.New(manager.Options{Elector: elector, Admin: manager.AdminOptions{Listener: listener, Debug: true, Page: page}})
-	require.NoError(p.t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "mill"}))(p.t)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(p.t)
+	elector := must.Get(leaderelection.New(p.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-0"}))(p.t)
+	m := must.Get(manager.New(manager.Options{Elector: elector, Admin: manager.AdminOptions{Listener: listener, Debug: true, Page: page}}))(p.t)
 	require.NoError(p.t, m.Readyz().Add("water", func(context.Context) error { return errors.New("the channel is dry") }))
 
 	maps := p.watch(configMaps, informer.Options[*config]{})
@@ -126,14 +119,12 @@ func (p *program) mill() (debug, bare string) {
 	for name, part := range map[string]any{
 		"": denied, "lonely": lonely, "waiting": waiting, "mail": mail, "writes": cachedclient.NewGate(cachedclient.GateOptions{}),
 	} {
-		_, err := page.Register(name, part)
-		require.NoError(p.t, err)
+		must.Get(page.Register(name, part))(p.t)
 	}
 	p.start(denied.Run)
 	p.start(waiting.Run)
 	create := func(name string) {
-		_, err := p.server.Create(configMaps, object(name))
-		require.NoError(p.t, err)
+		must.Get(p.server.Create(configMaps, object(name)))(p.t)
 	}
 	create("heavy")
 	<-busy // with the only worker
@@ -204,8 +195,7 @@ func TestEveryPanel(t *testing.T) {
 func TestFollower(t *testing.T) {
 	t.Parallel()
 	program := newProgram(t)
-	other, err := leaderelection.New(program.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-1"})
-	require.NoError(t, err)
+	other := must.Get(leaderelection.New(program.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-1"}))(t)
 	program.start(func(ctx context.Context) error {
 		return other.Run(ctx, func(ctx context.Context) error {
 			<-ctx.Done()
@@ -213,12 +203,9 @@ func TestFollower(t *testing.T) {
 		})
 	})
 	<-other.Elected()
-	page, err := livepage.New(livepage.Options{Program: "mill"})
-	require.NoError(t, err)
-	elector, err := leaderelection.New(program.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-0"})
-	require.NoError(t, err)
-	_, err = page.Register("mill", elector)
-	require.NoError(t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "mill"}))(t)
+	elector := must.Get(leaderelection.New(program.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-0"}))(t)
+	must.Get(page.Register("mill", elector))(t)
 	program.start(func(ctx context.Context) error {
 		return elector.Run(ctx, func(context.Context) error { return errors.New("it does not lead") })
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/scale/shard"
@@ -18,13 +19,10 @@ import (
 func TestShards(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	page, err := livepage.New(livepage.Options{Program: "shards"})
-	require.NoError(t, err)
-	member, err := shard.New(p.client, shard.Options{Namespace: "shop", Group: "shop", Identity: "shop-0"})
-	require.NoError(t, err)
+	page := must.Get(livepage.New(livepage.Options{Program: "shards"}))(t)
+	member := must.Get(shard.New(p.client, shard.Options{Namespace: "shop", Group: "shop", Identity: "shop-0"}))(t)
 	configs := api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	_, err = p.server.Create(configs, object("a"))
-	require.NoError(t, err)
+	must.Get(p.server.Create(configs, object("a")))(t)
 	set := scopes.New(configs, scopes.Options[*config]{})
 	source := apiclient.NewPartial[*config](p.client, configs, "")
 	for _, r := range []hashrange.Range{{To: 1 << 62}, {From: 1 << 62, To: 1 << 63}} {
@@ -32,8 +30,7 @@ func TestShards(t *testing.T) {
 		require.NoError(t, set.Add(scopes.Scope[*config]{Name: r.String(), Source: one}))
 	}
 	for _, part := range []any{member, set} {
-		_, err := page.Register("shard-shop", part)
-		require.NoError(t, err)
+		must.Get(page.Register("shard-shop", part))(t)
 	}
 	p.start(member.Run)
 	p.start(set.Run)

@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage/history"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
@@ -56,8 +57,7 @@ func minute(t *testing.T, o recording.Options) *world {
 		var running, written sync.WaitGroup
 		written.Go(func() { require.NoError(t, r.Run(writing)) })
 		running.Go(func() { _ = server.Run(ctx) })
-		_, err = server.Create(maps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first", Namespace: "shop"}})
-		require.NoError(t, err)
+		must.Get(server.Create(maps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first", Namespace: "shop"}}))(t)
 		_, err = server.Create(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "shop"}, Data: map[string][]byte{"p": []byte("a-password-of-the-test")}})
 		require.NoError(t, err)
 		client, err := apiclient.New(apiclient.Config{
@@ -106,10 +106,8 @@ func minute(t *testing.T, o recording.Options) *world {
 // open returns the page of the first n bytes.
 func (w *world) open(t *testing.T, n int) *history.Page {
 	t.Helper()
-	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), int64(n))
-	require.NoError(t, err)
-	p, err := history.New(t.Context(), r, history.Options{Name: "minute.rec"})
-	require.NoError(t, err)
+	r := must.Get(recording.NewReader(bytes.NewReader(w.file.Bytes()), int64(n)))(t)
+	p := must.Get(history.New(t.Context(), r, history.Options{Name: "minute.rec"}))(t)
 	return p
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/observe/recording/replay"
 	"github.com/leatproject/leat/testserver"
@@ -36,8 +37,7 @@ func client(t *testing.T, s *testserver.Server, r *recording.Recorder) *apiclien
 	if r != nil {
 		cfg.WrapTransport = r.Wrap
 	}
-	c, err := apiclient.New(cfg)
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(cfg))(t)
 	return c
 }
 
@@ -74,8 +74,7 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		server := testserver.New(testserver.Options{})
 		server.Register(widgets)
-		r, err := recording.New(&file, recording.Options{})
-		require.NoError(t, err)
+		r := must.Get(recording.New(&file, recording.Options{}))(t)
 		var running, written sync.WaitGroup
 		stop, end := context.WithCancel(t.Context())
 		written.Go(func() { require.NoError(t, r.Run(stop)) })
@@ -83,12 +82,10 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 		set := func(res api.Resource, name string, n int) {
 			o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default", "labels": map[string]any{"n": fmt.Sprint(n)}}}}
 			if _, err := server.Get(res, api.Key{Namespace: "default", Name: name}); err != nil {
-				_, err = server.Create(res, o)
-				require.NoError(t, err)
+				must.Get(server.Create(res, o))(t)
 				return
 			}
-			_, err = server.Update(res, o)
-			require.NoError(t, err)
+			must.Get(server.Update(res, o))(t)
 		}
 		set(maps, "first", 0)
 		set(widgets, "first", 0)
@@ -118,11 +115,9 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 			defer cancel()
 			reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 			require.NoError(t, err)
-			timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), reader, nil)
-			require.NoError(t, err)
+			timeline := must.Get(recording.Load[*unstructured.Unstructured](t.Context(), reader, nil))(t)
 			server := testserver.New(replay.Options())
-			player, err := replay.New(server, timeline)
-			require.NoError(t, err)
+			player := must.Get(replay.New(server, timeline))(t)
 			require.Equal(t, len(timeline.Changes())-2, player.Left())
 			var running sync.WaitGroup
 			running.Go(func() { _ = server.Run(ctx) })
@@ -156,8 +151,7 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 func TestASlowReplay(t *testing.T) {
 	var file bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		r, err := recording.New(&file, recording.Options{})
-		require.NoError(t, err)
+		r := must.Get(recording.New(&file, recording.Options{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		server := testserver.New(testserver.Options{})
 		var running, written sync.WaitGroup
@@ -167,8 +161,7 @@ func TestASlowReplay(t *testing.T) {
 		follow(ctx, &running, client(t, server, r), maps, &seen{}, time.Now())
 		for n := range 3 {
 			o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprint("m", n), "namespace": "default"}}}
-			_, err := server.Create(maps, o)
-			require.NoError(t, err)
+			must.Get(server.Create(maps, o))(t)
 			<-time.After(time.Second)
 		}
 		cancel()
@@ -176,19 +169,16 @@ func TestASlowReplay(t *testing.T) {
 		end()
 		written.Wait()
 	})
-	reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	require.NoError(t, err)
-	timeline, err := recording.Load[*unstructured.Unstructured](t.Context(), reader, nil)
-	require.NoError(t, err)
+	reader := must.Get(recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
+	timeline := must.Get(recording.Load[*unstructured.Unstructured](t.Context(), reader, nil))(t)
 	for speed, want := range map[float64]int{1e-13: 1, 5e-324: 1, 1: 2, math.Inf(1): 3} {
 		synctest.Test(t, func(t *testing.T) {
-			player, err := replay.New(testserver.New(replay.Options()), timeline)
-			require.NoError(t, err)
+			player := must.Get(replay.New(testserver.New(replay.Options()), timeline))(t)
 			require.Equal(t, 3, player.Left())
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
 			played := 0
-			err = player.Run(ctx, speed, func(replay.Change) { played++ })
+			err := player.Run(ctx, speed, func(replay.Change) { played++ })
 			require.Equal(t, want, played, speed)
 			if want < 3 {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -197,8 +187,7 @@ func TestASlowReplay(t *testing.T) {
 			}
 		})
 	}
-	player, err := replay.New(testserver.New(replay.Options()), timeline)
-	require.NoError(t, err)
+	player := must.Get(replay.New(testserver.New(replay.Options()), timeline))(t)
 	for _, speed := range []float64{0, -1, math.NaN(), math.Inf(-1)} {
 		require.EqualError(t, player.Run(t.Context(), speed, nil), fmt.Sprintf("replay: the speed %v is not above 0", speed))
 	}

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // tests are test files of one package of client-go, and how they are changed.
@@ -37,8 +39,7 @@ type tests struct {
 // run runs the tests. A test in fail must fail, and every other one must pass.
 func (s tests) run(t *testing.T) {
 	t.Helper()
-	dir, err := filepath.Abs(s.name)
-	require.NoError(t, err)
+	dir := must.Get(filepath.Abs(s.name))(t)
 	require.NoDirExists(t, dir, "the overlay needs a folder that does not exist")
 	scratch := t.TempDir()
 	replace := map[string]string{}
@@ -51,8 +52,7 @@ func (s tests) run(t *testing.T) {
 		put(file, s.rewrite(t, filepath.Join(moduleDir(t), s.from, file)))
 	}
 	put("support_test.go", []byte(s.support))
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
+	overlay := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	overlayFile := filepath.Join(scratch, "overlay.json")
 	require.NoError(t, os.WriteFile(overlayFile, overlay, 0o600))
 	results, output := goTest(t, scratch, overlayFile, s.name, s.skip)
@@ -102,8 +102,7 @@ func goTest(t *testing.T, folder, overlay, name string, skip map[string]string) 
 // moduleDir returns the folder of client-go in the module cache.
 func moduleDir(t *testing.T) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output()
-	require.NoError(t, err)
+	out := must.Get(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
@@ -111,8 +110,7 @@ func moduleDir(t *testing.T) string {
 func (s tests) rewrite(t *testing.T, path string) []byte {
 	t.Helper()
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
-	require.NoError(t, err)
+	file := must.Get(parser.ParseFile(set, path, nil, parser.ParseComments))(t)
 	file.Name.Name = "suite_test"
 	file.Decls = slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
 		f, ok := d.(*ast.FuncDecl)
@@ -150,8 +148,7 @@ func (s tests) fixImports(t *testing.T, file *ast.File) {
 		}
 		g.Specs = slices.DeleteFunc(g.Specs, func(spec ast.Spec) bool {
 			i := spec.(*ast.ImportSpec)
-			path, err := strconv.Unquote(i.Path.Value)
-			require.NoError(t, err)
+			path := must.Get(strconv.Unquote(i.Path.Value))(t)
 			name := filepath.Base(path)
 			if name == "v2" {
 				name = filepath.Base(filepath.Dir(path))

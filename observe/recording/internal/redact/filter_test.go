@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // redacted passes a text through a filter, in pieces of n bytes.
@@ -17,8 +19,7 @@ func redacted(t testing.TB, text string, n int, paths ...string) (string, error)
 	for _, p := range paths {
 		all = append(all, Path{"things", p})
 	}
-	compiled, err := Compile(all)
-	require.NoError(t, err)
+	compiled := must.Get(Compile(all))(t)
 	f := NewFilter(compiled.Of("things"), hmac.New(sha256.New, []byte("key")))
 	var out strings.Builder
 	for text != "" {
@@ -73,8 +74,7 @@ func TestFilter(t *testing.T) {
 			require.Equal(t, c.want, got)
 		}
 	}
-	got, err := redacted(t, `{"object":{"data":[12,-3.5e7,12]}}`, 5, "data")
-	require.NoError(t, err)
+	got := must.Get(redacted(t, `{"object":{"data":[12,-3.5e7,12]}}`, 5, "data"))(t)
 	var numbers struct{ Object struct{ Data []uint32 } }
 	require.NoError(t, json.Unmarshal([]byte(got), &numbers))
 	require.Equal(t, numbers.Object.Data[0], numbers.Object.Data[2])
@@ -140,8 +140,7 @@ func requireHashed(t *testing.T, v any) {
 
 // TestRedactionWithoutAGroup is that of the resources of all groups. Secrets have their known form too.
 func TestRedactionWithoutAGroup(t *testing.T) {
-	compiled, err := Compile([]Path{{"deployments", "spec"}, {"jobs.batch", "spec"}})
-	require.NoError(t, err)
+	compiled := must.Get(Compile([]Path{{"deployments", "spec"}, {"jobs.batch", "spec"}}))(t)
 	for resource, want := range map[string]int{
 		"deployments": 1, "deployments.apps": 1, "jobs.batch": 1, "jobs": 0, "jobs.example.com": 0, "secrets": 2, "pods": 0,
 	} {
