@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -30,7 +31,7 @@ func benchClient(b *testing.B, n, written int) (*cachedclient.Typed[*widget], fu
 	}
 	i := informer.New(f, informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: true}})
 	byNode := informer.AddIndex(i, func(w *widget) []string { return []string{w.Spec.Node} })
-	inBackground(b, i.Run)
+	fixture.Start(b, i.Run)
 	<-i.Synced()
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(b, err)

@@ -15,20 +15,21 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
 // sent returns a function that returns the verbs of all requests since its last call, without those of the informer.
 func (r *rig) sent() func() []string {
-	seen := len(r.server.Requests())
+	seen := len(r.Server.Requests())
 	return func() (verbs []string) {
-		for _, request := range r.server.Requests()[seen:] {
+		for _, request := range r.Server.Requests()[seen:] {
 			if request.Verb != "list" && request.Verb != "watch" {
 				verbs = append(verbs, request.Verb)
 			}
 		}
-		seen = len(r.server.Requests())
+		seen = len(r.Server.Requests())
 		return verbs
 	}
 }
@@ -66,7 +67,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 					require.Equal(r, outcome, got)
 					require.Equal(r, size, w.Spec.Size)
 					require.Equal(r, verbs, sent())
-					stored := must.Get(r.server.Get(widgets, alpha))(r)
+					stored := must.Get(r.Server.Get(widgets, alpha))(r)
 					require.Equal(r, stored.GetResourceVersion(), w.ResourceVersion)
 					require.Equal(r, named("alpha", 0), given, "the argument does not change")
 				}
@@ -83,7 +84,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 // TestCreateOrUpdateOverAStaleCache begins with a stale cache. The second attempt reads from the server.
 func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 	foreign := func(r *rig) {
-		must.Get(r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"foreign": "yes"}) }))(r)
+		r.Edit(widgets, alpha, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"foreign": "yes"}) })
 	}
 	for _, tc := range []struct {
 		name    string
@@ -93,10 +94,10 @@ func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 		outcome cachedclient.OperationResult
 		verbs   []string
 	}{
-		{"another client created it", 0, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "update"}},
+		{"another client created it", 0, nil, func(r *rig) { _, _ = r.Server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "update"}},
 		{"another client changed it", 0, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"update", "get", "update"}},
-		{"another client deleted it", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.server.Delete(widgets, alpha) }, cachedclient.Created, []string{"update", "get", "create"}},
-		{"another client created it, with a patch", 1, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "patch"}},
+		{"another client deleted it", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.Server.Delete(widgets, alpha) }, cachedclient.Created, []string{"update", "get", "create"}},
+		{"another client created it, with a patch", 1, nil, func(r *rig) { _, _ = r.Server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "patch"}},
 		{"another client changed another field, with a patch", 1, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"patch"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestPatchesOfListsCarryTheVersion(t *testing.T) {
 		}, []string{"foreign"}},
 		"remove the object with the list": {[]string{"a"}, func(w *widget) error {
 			if !slices.Contains(w.Spec.Tags, "foreign") {
-				w.Spec = widgetSpec{}
+				w.Spec = fixture.WidgetSpec{}
 			}
 			return nil
 		}, []string{"a", "foreign"}},
@@ -144,7 +145,7 @@ func TestPatchesOfListsCarryTheVersion(t *testing.T) {
 			tagged.Spec.Tags = c.have
 			bubble(t, setting{have: []*widget{tagged}}, func(r *rig) {
 				r.stallEvents()
-				_, err := r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) {
+				_, err := r.Server.Edit(widgets, alpha, func(u *unstructured.Unstructured) {
 					require.NoError(r, unstructured.SetNestedStringSlice(u.Object, append(c.have, "foreign"), "spec", "tags"))
 				})
 				require.NoError(r, err)
@@ -175,7 +176,7 @@ func TestPatchRemovesWhatMutateRemoves(t *testing.T) {
 		require.NoError(r, err)
 		require.Equal(r, map[string]string{"b": "2"}, got.Labels)
 		require.Empty(r, got.Annotations)
-		require.Equal(r, widgetSpec{Size: 1, Node: "n1"}, got.Spec)
+		require.Equal(r, fixture.WidgetSpec{Size: 1, Node: "n1"}, got.Spec)
 	})
 }
 
@@ -255,7 +256,7 @@ func TestChangesBeginWithWholeObjects(t *testing.T) {
 // TestConflictsWithoutEnd gets a conflict for each of five attempts, and returns it.
 func TestConflictsWithoutEnd(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"update"}}, Effect: faults.Fail{Code: 409, Reason: metav1.StatusReasonConflict}})
+		r.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"update"}}, Effect: faults.Fail{Code: 409, Reason: metav1.StatusReasonConflict}})
 		sent := r.sent()
 		w, outcome, err := r.widgets.Change(r.Context(), alpha, resize(2))
 		require.True(r, apierrors.IsConflict(err))

@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -56,7 +57,7 @@ func TestObjectsThatCannotBeEncoded(t *testing.T) {
 		text := marshalledBy(func() ([]byte, error) { return []byte(`"a string"`), nil })
 		_, _, err = c.CreateOrPatch(r.Context(), &customJSON{widget: *named("alpha", 0)}, text)
 		require.ErrorContains(r, err, "cachedclient: the JSON of a *cachedclient_test.customJSON is not an object: ")
-		for _, q := range r.server.Requests() {
+		for _, q := range r.Server.Requests() {
 			require.NotContains(r, []string{"patch", "update"}, q.Verb)
 		}
 	})
@@ -74,7 +75,7 @@ func TestChangesWithoutACache(t *testing.T) {
 		require.Equal(r, cachedclient.Updated, result)
 		require.EqualValues(r, 2, w.Spec.Size)
 
-		r.server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
+		r.Server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		_, err = c.List(r.Context(), cachedclient.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err), err)
 	})
@@ -84,7 +85,7 @@ func TestChangesWithoutACache(t *testing.T) {
 func TestListsFailAsGetsDo(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		factory := factory.New(factory.Options{})
-		inBackground(r.T, factory.Run)()
+		r.Start(factory.Run)()
 		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, ReadLive: true})
 		_, err := c.List(r.Context(), cachedclient.ListOptions{})
 		require.ErrorIs(r, err, informer.ErrStopped)
@@ -128,8 +129,7 @@ func TestReadyAfterABookmark(t *testing.T) {
 
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "14", 1))
 		late := callReady(g, owner)
-		<-time.After(5 * time.Second)
-		synctest.Wait()
+		fixture.Pass(5 * time.Second)
 		require.EqualValues(t, 1, late.calls.Load())
 		require.Equal(t, cachedclient.GateStats{Waits: 2, TimedOut: 1}, g.Stats())
 	})
@@ -194,13 +194,12 @@ func TestGateWaitsForObjectsThatReturnToTheSelection(t *testing.T) {
 		r.stallEvents()
 		last := ""
 		for _, labels := range []any{nil, map[string]any{"app": "web"}} {
-			patch := mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": labels}})
+			patch := mustMerge(r, map[string]any{"metadata": map[string]any{"labels": labels}})
 			written := must.Get(r.widgets.Patch(g.Begin(r.Context(), owner), alpha, patch, patchOptions))(r)
 			last = written.ResourceVersion
 		}
 		require.False(r, callReady(g, owner).ready)
-		<-time.After(5 * time.Second)
-		synctest.Wait()
+		fixture.Pass(5 * time.Second)
 		require.Equal(r, 1, logs.Len())
 		require.Equal(r, last, logs.All()[0].ContextMap()["rv"])
 	})
@@ -210,7 +209,7 @@ func TestGateWaitsForObjectsThatReturnToTheSelection(t *testing.T) {
 func TestOverlayBeforeTheFirstRead(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		factory := factory.New(factory.Options{})
-		inBackground(r.T, factory.Run)
+		r.Start(factory.Run)
 		must.Get(cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha))(r)
 		r.stallEvents()
 		late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: true})

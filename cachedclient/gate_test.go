@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver/faults"
@@ -77,7 +78,7 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 			return err
 		}, func(w *widget, found bool) bool { return found && w.Status.Ready == 2 }},
 		{"patch", named("alpha", 1), func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), apiclient.PatchOptions{})
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), apiclient.PatchOptions{})
 			return err
 		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
 		{"apply", nil, func(ctx context.Context, r *rig) error {
@@ -100,11 +101,11 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 		{"delete of the collection, and removal of the finalizer", held, func(ctx context.Context, r *rig) error {
 			err := r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 			w := r.get(alpha)
-			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"finalizers": nil, "uid": w.UID}}), patchOptions)
+			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"finalizers": nil, "uid": w.UID}}), patchOptions)
 			return errors.Join(err, errPatch)
 		}, func(_ *widget, found bool) bool { return !found }},
 		{"update, and delete of the collection", named("alpha", 1), func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
 			return errors.Join(err, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 		}, func(_ *widget, found bool) bool { return !found }},
 		{"create and delete", nil, func(ctx context.Context, r *rig) error {
@@ -175,7 +176,7 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 			w.Spec.Size = 2
 			_, errUpdate := r.widgets.Update(ctx, w, metav1.UpdateOptions{DryRun: dry})
 			_, errCreate := r.widgets.Create(ctx, named("beta", 1), metav1.CreateOptions{DryRun: dry})
-			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": nil}), apiclient.PatchOptions{DryRun: dry})
+			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"spec": nil}), apiclient.PatchOptions{DryRun: dry})
 			return errors.Join(errUpdate, errCreate, errPatch, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{DryRun: dry}))
 		}},
 		{"delete of a collection without cached objects", setting{have: []*widget{named("alpha", 1), elsewhere}}, func(ctx context.Context, r *rig) error {
@@ -201,7 +202,7 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 			return nil
 		}},
 		{"a write that changes nothing", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{}), apiclient.PatchOptions{})
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{}), apiclient.PatchOptions{})
 			return err
 		}},
 		{"a context without a gate", setting{}, func(_ context.Context, r *rig) error {
@@ -253,7 +254,7 @@ func TestGateWaitsForObjectsThatLeaveTheSelection(t *testing.T) {
 				if !known {
 					require.NoError(r, creates(w)(ctx, r))
 				}
-				_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), apiclient.PatchOptions{})
+				_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": nil}}), apiclient.PatchOptions{})
 				require.NoError(r, err)
 				a := callReady(g, owner)
 				require.False(r, a.ready)
@@ -277,11 +278,9 @@ func TestGateTimeout(t *testing.T) {
 		ctx := g.Begin(r.Context(), owner)
 		require.NoError(r, creates(named("alpha", 1))(ctx, r))
 		a := callReady(g, owner)
-		<-time.After(2*time.Second - 1)
-		synctest.Wait()
+		fixture.Pass(2*time.Second - 1)
 		require.Zero(r, a.calls.Load())
-		<-time.After(1)
-		synctest.Wait()
+		fixture.Pass(1)
 		require.EqualValues(r, 1, a.calls.Load())
 		require.Equal(r, cachedclient.GateStats{Waits: 1, TimedOut: 1}, g.Stats())
 		require.Equal(r, []cachedclient.GateWait{{Key: owner, Took: 2 * time.Second, TimedOut: true}}, waits)
@@ -307,8 +306,7 @@ func TestGateLogsWithoutItsLock(t *testing.T) {
 		r.stallEvents()
 		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
 		callReady(g, owner)
-		<-time.After(time.Second)
-		synctest.Wait()
+		fixture.Pass(time.Second)
 		require.Equal(r, []cachedclient.GateStats{{Waits: 1, TimedOut: 1}}, stats)
 	})
 }
@@ -327,7 +325,7 @@ func TestGateDoesNotWaitForABatch(t *testing.T) {
 			return nil
 		})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
-		stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+		stall := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
 		busy.Store(true)
 		stall.Remove()
@@ -414,9 +412,9 @@ func TestGateAndVersionsWithoutOrder(t *testing.T) {
 // TestGateAfterARestore restores the server to a state from before the write. The cache will never show the write.
 func TestGateAfterARestore(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}, client: cachedclient.Options{Overlay: true, OverlayAge: time.Hour}}, func(r *rig) {
-		before := r.server.Snapshot()
+		before := r.Server.Snapshot()
 		for range 3 {
-			must.Get(r.server.Edit(widgets, alpha, setSize(7)))(r)
+			r.Edit(widgets, alpha, setSize(7))
 		}
 		synctest.Wait()
 		g := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Hour})
@@ -428,7 +426,7 @@ func TestGateAfterARestore(t *testing.T) {
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
 		require.EqualValues(r, 7, r.get(alpha).Spec.Size)
 
-		r.server.Inject(faults.Fault{Effect: faults.Restore{To: before}})
+		r.Server.Inject(faults.Fault{Effect: faults.Restore{To: before}})
 		resume()
 		<-time.After(11 * time.Minute) // a watch from a version that the restored server lacks stays silent, at most 10 minutes
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
@@ -465,7 +463,7 @@ func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 		require.NoError(r, cachedclient.NewTyped(r.live, i, cachedclient.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
 		a := callReady(g, owner)
 		require.False(r, a.ready)
-		inBackground(r.T, i.Run)
+		r.Start(i.Run)
 		synctest.Wait()
 		require.Zero(r, a.calls.Load(), "the list is older than the delete")
 		gone := api.Clone(w)
@@ -495,7 +493,7 @@ func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 	bubble(t, setting{have: []*widget{held, named("beta", 1)}}, func(r *rig) {
 		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "default")
 		i := informer.New(live, informer.Options[*minimal]{})
-		inBackground(r.T, i.Run)
+		r.Start(i.Run)
 		<-i.Synced()
 		parts := cachedclient.NewPartial(live, i, cachedclient.Options{Overlay: true})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
@@ -513,14 +511,14 @@ func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 		require.Zero(r, g.Stats().TimedOut)
 
 		resume = r.stallEvents()
-		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"finalizers": nil}}), patchOptions)
+		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"finalizers": nil}}), patchOptions)
 		require.NoError(r, err)
 		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 		require.False(r, callReady(g, owner).ready, "the cached version is the one from before the delete")
 		resume()
 		require.Zero(r, i.Cache().Len())
 
-		forbidden := r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"deletecollection"}}, Effect: faults.Fail{Code: 403}})
+		forbidden := r.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"deletecollection"}}, Effect: faults.Fail{Code: 403}})
 		err = parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err))
 		require.Equal(r, 1, forbidden.Seen())
@@ -536,7 +534,7 @@ func TestGateWaitsForEveryWriteOfAnObject(t *testing.T) {
 	}
 	change := func(metadata map[string]any) func(context.Context, *rig) error {
 		return func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": metadata}), patchOptions)
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": metadata}), patchOptions)
 			return err
 		}
 	}
@@ -557,7 +555,7 @@ func TestGateWaitsForEveryWriteOfAnObject(t *testing.T) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				deletions := faults.Match{Frames: []watch.EventType{watch.Deleted}}
-				late := r.server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
+				late := r.Server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
 				require.NoError(r, c.first(ctx, r))
 				synctest.Wait()
 				require.NoError(r, c.second(ctx, r))
@@ -645,8 +643,8 @@ func TestWritesAfterADelete(t *testing.T) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		deletions := faults.Match{Frames: []watch.EventType{watch.Deleted}}
-		late := r.server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
-		w := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
+		late := r.Server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
+		w := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
 		r.widgets.Wrote(ctx, w)
 		synctest.Wait()
@@ -665,7 +663,7 @@ func TestDeletesOfTwoObjectsOfOneName(t *testing.T) {
 		ctx := g.Begin(r.Context(), owner)
 		resume := r.stallEvents()
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
-		must.Get(r.server.Create(widgets, named("alpha", 2)))(r)
+		r.Create(widgets, named("alpha", 2))
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
 		a := callReady(g, owner)
 		require.False(r, a.ready, "the cache still has the first object")
@@ -720,11 +718,11 @@ func TestDeletesOfObjectsThatTheCacheLacks(t *testing.T) {
 			bubble(t, setting{client: overlaid}, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				resume := r.stallEvents()
-				created := must.Get(r.server.Create(widgets, named("alpha", 1)))(r)
-				require.NoError(r, r.server.Delete(widgets, alpha))
+				created := r.Create(widgets, named("alpha", 1))
+				r.Delete(widgets, alpha)
 				body := []byte(successWithoutUID)
 				if identified {
-					body = must.Get(json.Marshal(at(string(created.GetUID()), r.server.ResourceVersion(), 1)))(r)
+					body = must.Get(json.Marshal(at(string(created.GetUID()), r.Server.ResourceVersion(), 1)))(r)
 				}
 				r.answer("delete", string(body))
 				rv := created.GetResourceVersion()
@@ -749,7 +747,7 @@ func TestDeleteCollectionDeletesWhatReadsShow(t *testing.T) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		resume := r.stallEvents()
-		patch := mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "other"}}})
+		patch := mustMerge(r, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "other"}}})
 		must.Get(r.widgets.Patch(r.Context(), alpha, patch, patchOptions))(r)
 		web := metav1.ListOptions{LabelSelector: "app=web"}
 		require.NoError(r, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, web))
@@ -774,7 +772,7 @@ func TestDeleteCollectionWithoutACache(t *testing.T) {
 		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{})
 		require.NoError(r, c.DeleteCollection(g.Begin(r.Context(), owner), metav1.DeleteOptions{}, metav1.ListOptions{}))
 		require.True(r, callReady(g, owner).ready)
-		_, err := r.server.Get(widgets, alpha)
+		_, err := r.Server.Get(widgets, alpha)
 		require.True(r, apierrors.IsNotFound(err))
 	})
 }
@@ -786,7 +784,7 @@ func TestDryRunsWithANewVersion(t *testing.T) {
 		body := must.Get(json.Marshal(at("u1", "1000000", 2)))(r)
 		r.answer("patch", string(body))
 		dry := apiclient.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-		w := must.Get(r.widgets.Patch(g.Begin(r.Context(), owner), alpha, mustMerge(r.T, map[string]any{}), dry))(r)
+		w := must.Get(r.widgets.Patch(g.Begin(r.Context(), owner), alpha, mustMerge(r, map[string]any{}), dry))(r)
 		require.Equal(r, "1000000", w.ResourceVersion)
 		require.True(r, callReady(g, owner).ready)
 	})
@@ -798,7 +796,7 @@ func TestSelectorsOfPartialObjects(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "")
 		i := informer.New(live, informer.Options[*minimal]{Selector: api.Selector{Fields: "spec.node=n1"}})
-		inBackground(r.T, i.Run)
+		r.Start(i.Run)
 		<-i.Synced()
 		c := cachedclient.NewPartial(live, i, cachedclient.Options{})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
@@ -845,7 +843,7 @@ func TestGateInAController(t *testing.T) {
 				c := controller.New("widgets", reconciler, controller.Options{})
 				trigger := make(triggerSource)
 				c.Watch(trigger)
-				inBackground(r.T, c.Run)
+				r.Start(c.Run)
 				resume := r.stallEvents()
 				for range 2 {
 					trigger <- struct{}{}

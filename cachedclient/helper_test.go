@@ -5,11 +5,9 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,44 +18,31 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-// widget declares all fields that the tests store.
-type widget struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              widgetSpec   `json:"spec,omitzero"`
-	Status            widgetStatus `json:"status,omitzero"`
-}
-
-type widgetSpec struct {
-	Size int64    `json:"size,omitempty"`
-	Node string   `json:"node,omitempty"`
-	Tags []string `json:"tags,omitempty"`
-}
-
-type widgetStatus struct {
-	Ready int `json:"ready,omitempty"`
-}
+type widget = fixture.Widget
 
 var (
-	widgets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
+	widgets = fixture.Widgets
 	planets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Planet", Plural: "planets"}
 	alpha   = api.Key{Namespace: "default", Name: "alpha"}
 	owner   = api.Key{Namespace: "default", Name: "owner"} // the key of a reconcile
 )
 
 func named(name string, size int64) *widget {
-	return &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: widgetSpec{Size: size}}
+	w := fixture.Named("default", name)
+	w.Spec.Size = size
+	return w
 }
 
 // rig is a server, an informer and a client in a synctest bubble.
 type rig struct {
-	*testing.T
-	server   *testserver.Server
+	*fixture.Fixture
 	live     *apiclient.TypedClient[*widget]
 	informer *informer.Informer[*widget]
 	widgets  *cachedclient.Typed[*widget]
@@ -80,47 +65,30 @@ func bubble(t *testing.T, s setting, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := build(t, s)
 		test(r)
-		r.server.Heal()
+		r.Server.Heal()
 	})
 }
 
 func build(t *testing.T, s setting) *rig {
-	server := testserver.New(s.server)
-	server.Define(testserver.Definition{Resource: widgets, SelectableFields: []string{"spec.node"}})
-	server.Define(testserver.Definition{Resource: planets})
+	f := fixture.New(t, s.server)
+	f.Server.Define(testserver.Definition{Resource: planets})
 	for _, w := range s.have {
-		must.Get(server.Create(widgets, w))(t)
+		f.Create(widgets, w)
 	}
-	inBackground(t, server.Run)
-	c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
-	t.Cleanup(c.CloseIdleConnections)
 	s.informer.Mutations = informer.DetectMutations(func(m cache.Mutation) { t.Error(m) })
 	r := &rig{
-		T: t, server: server, live: apiclient.NewTyped[*widget](c, widgets, s.live),
-		informer: informer.New(apiclient.NewTyped[*widget](c, widgets, s.namespace), s.informer),
+		Fixture: f, live: apiclient.NewTyped[*widget](f.Client, widgets, s.live),
+		informer: informer.New(apiclient.NewTyped[*widget](f.Client, widgets, s.namespace), s.informer),
 	}
 	r.widgets = cachedclient.NewTyped(r.live, r.informer, s.client)
-	r.stop = inBackground(t, r.informer.Run)
+	r.stop = f.Start(r.informer.Run)
 	<-r.informer.Synced()
 	return r
 }
 
-// inBackground calls run in a goroutine, with a context that ends with stop or with the test.
-func inBackground(t testing.TB, run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	return stop
-}
-
 // stallEvents delays all watch events until resume is called.
 func (r *rig) stallEvents() (resume func()) {
-	i := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+	i := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 	return func() {
 		i.Remove()
 		synctest.Wait()
@@ -132,7 +100,7 @@ const successWithoutUID = `{"kind":"Status","status":"Success"}`
 
 // answer makes the server answer all requests of a verb with a body, and not process them.
 func (r *rig) answer(verb, body string) {
-	r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{verb}}, Effect: faults.Fail{
+	r.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{verb}}, Effect: faults.Fail{
 		Code: 200, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}},
 	}})
 }
@@ -194,7 +162,7 @@ func (f *feed) send(kind watch.EventType, w *widget) {
 func clientOf(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
 	i := informer.New(f, informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: true}})
 	c := must.Get(apiclient.New(apiclient.Config{Host: "http://nowhere.memory"}))(t)
-	inBackground(t, i.Run)
+	fixture.Start(t, i.Run)
 	<-i.Synced()
 	return cachedclient.NewTyped(apiclient.NewTyped[*widget](c, widgets, ""), i, o)
 }

@@ -58,7 +58,7 @@ func TestListSelects(t *testing.T) {
 
 			list = must.Get(live.List(r.Context(), tc.o, tc.where...))(r)
 			require.Equal(r, tc.want, sizes(list.Items), "live: %s", tc.name)
-			require.Equal(r, r.server.ResourceVersion(), list.ResourceVersion)
+			require.Equal(r, r.Server.ResourceVersion(), list.ResourceVersion)
 		}
 	})
 }
@@ -87,10 +87,10 @@ func TestPagesShowOneMoment(t *testing.T) {
 		page := must.Get(r.widgets.List(r.Context(), cachedclient.ListOptions{Limit: 4}))(r)
 		first := page
 		for _, w := range whole.Items {
-			require.NoError(r, r.server.Delete(widgets, api.KeyOf(w)))
+			require.NoError(r, r.Server.Delete(widgets, api.KeyOf(w)))
 		}
-		must.Get(r.server.Create(widgets, named("late", 1)))(r)
-		require.NoError(r, r.informer.WaitFor(r.Context(), r.server.ResourceVersion()))
+		r.Create(widgets, named("late", 1))
+		require.NoError(r, r.informer.WaitFor(r.Context(), r.Server.ResourceVersion()))
 
 		var got []string
 		var lengths []int
@@ -135,7 +135,7 @@ func TestLabelSelectionNeedsLabels(t *testing.T) {
 	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		live := apiclient.NewPartial[*bare](r.live.Client(), widgets, "")
 		i := informer.New(live, informer.Options[*bare]{})
-		inBackground(r.T, i.Run)
+		r.Start(i.Run)
 		o := cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})}
 		_, err := cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o)
 		require.EqualError(r, err, "list widgets.leat.test: cachedclient: ListOptions.Labels needs objects with labels, and a *cachedclient_test.bare has none")

@@ -184,11 +184,11 @@ func (m *model) writeAsOther(ctx context.Context, r *rand.Rand) {
 		key := objectOf(r.IntN(modelOwners), r.IntN(modelObjects))
 		switch n := r.IntN(4); {
 		case n == 0 && m.orderly:
-			_ = m.server.Delete(widgets, key)
+			_ = m.Server.Delete(widgets, key)
 		case n == 1:
-			_, _ = m.server.Create(widgets, named(key.Name, 1))
+			_, _ = m.Server.Create(widgets, named(key.Name, 1))
 		default:
-			_, _ = m.server.Edit(widgets, key, setSize(r.Int64N(1000)))
+			_, _ = m.Server.Edit(widgets, key, setSize(r.Int64N(1000)))
 		}
 	}
 }
@@ -205,14 +205,14 @@ func (m *model) injectFaults(ctx context.Context, r *rand.Rand) {
 		case n == 0:
 			f.Effect = faults.Disconnect{Abrupt: r.IntN(2) == 0}
 		case n == 1:
-			m.server.Inject(faults.Fault{Effect: faults.Compact{}})
+			m.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 			f.Effect = faults.Disconnect{}
 		}
-		i := m.server.Inject(f)
+		i := m.Server.Inject(f)
 		pause(r, 3*time.Second)
 		i.Remove()
 	}
-	m.server.Heal()
+	m.Server.Heal()
 }
 
 // readAll reads all objects again and again, with Peek and with List.

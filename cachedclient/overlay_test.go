@@ -44,7 +44,7 @@ func TestOverlayShowsWrites(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1), gone, held, named("other", 1)}}, func(r *rig) {
 		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
 		resume := r.stallEvents()
-		patched, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{
+		patched, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
 			"spec":     map[string]any{"size": 2, "node": "n1"},
 		}), patchOptions)
@@ -138,7 +138,7 @@ func TestOverlayTable(t *testing.T) {
 func TestOverlayAfterDeletes(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		resume := r.stallEvents()
-		late := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
+		late := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		r.widgets.Wrote(r.Context(), late) // an answer that arrives after the answer to the delete
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
@@ -146,7 +146,7 @@ func TestOverlayAfterDeletes(t *testing.T) {
 		require.Equal(r, []string{"default/alpha=3"}, r.listed(cachedclient.ListOptions{}))
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
-		must.Get(r.server.Create(widgets, named("alpha", 4)))(r) // by another client
+		must.Get(r.Server.Create(widgets, named("alpha", 4)))(r) // by another client
 		resume()
 		require.Equal(r, []string{"default/alpha=4"}, r.listed(cachedclient.ListOptions{}))
 	})
@@ -161,14 +161,14 @@ func TestOverlayOfObjectsThatLeaveTheSelection(t *testing.T) {
 		client: overlaid, informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app"}}, namespace: "default", have: []*widget{labelled},
 	}, func(r *rig) {
 		resume := r.stallEvents()
-		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions)
+		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions)
 		require.NoError(r, err)
 		elsewhere := named("beta", 1)
 		elsewhere.Namespace, elsewhere.Labels = "elsewhere", labelled.Labels
 		require.NoError(r, errors.Join(creates(named("beta", 1))(r.Context(), r), creates(elsewhere)(r.Context(), r)))
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 
-		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
+		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
 		require.NoError(r, err)
 		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
 		resume()
@@ -217,7 +217,7 @@ func TestOverlayIsBounded(t *testing.T) {
 func TestOverlayAges(t *testing.T) {
 	bubble(t, setting{client: cachedclient.Options{Overlay: true, OverlayAge: time.Minute}, have: []*widget{named("alpha", 1), named("beta", 1)}}, func(r *rig) {
 		r.stallEvents()
-		must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
+		must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions))(r)
 		require.NoError(r, r.widgets.Delete(r.Context(), api.Key{Namespace: "default", Name: "beta"}, metav1.DeleteOptions{}))
 		<-time.After(time.Minute - 1)
 		require.Equal(r, []string{"default/alpha=2"}, r.listed(cachedclient.ListOptions{}))
@@ -300,7 +300,7 @@ func TestOverlayKeepsObjectsOfAnotherUID(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		uid := r.get(alpha).UID
 		r.stallEvents()
-		require.NoError(r, r.server.Delete(widgets, alpha))
+		r.Delete(widgets, alpha)
 		require.NoError(r, creates(named("alpha", 2))(r.Context(), r))
 		r.answer("delete", successWithoutUID)
 		o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -49,10 +50,10 @@ func TestKeysAreCompleted(t *testing.T) {
 		w := must.Get(confined.Get(r.Context(), api.Key{Name: "alpha"}))(r)
 		require.EqualValues(r, 1, w.Spec.Size)
 
-		must.Get(r.server.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}}))(r)
+		r.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}})
 		live := apiclient.NewPartial[*widget](r.live.Client(), planets, "")
 		i := informer.New(live, informer.Options[*widget]{})
-		inBackground(r.T, i.Run)
+		r.Start(i.Run)
 		must.Get(cachedclient.NewPartial(live, i, cachedclient.Options{}).Get(r.Context(), api.Key{Namespace: "default", Name: "earth"}))(r)
 	})
 }
@@ -91,13 +92,13 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 
 		_, err := whole.Get(expired(r), alpha)
 		require.ErrorIs(r, err, cachedclient.ErrNotSynced, "the factory does not run")
-		stop := inBackground(r.T, factory.Run)
+		stop := r.Start(factory.Run)
 		list := must.Get(whole.List(r.Context(), cachedclient.ListOptions{}))(r)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
 		w := must.Get(part.Get(r.Context(), alpha))(r)
 		require.EqualValues(r, 1, w.Spec.Size)
 		lists := 0
-		for _, q := range r.server.Requests() {
+		for _, q := range r.Server.Requests() {
 			if q.Verb == "watch" || q.Verb == "list" {
 				lists++
 			}
@@ -126,7 +127,7 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 		t.Run(fmt.Sprint("overlay=", overlay), func(t *testing.T) {
 			bubble(t, setting{live: "default", have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
 				factory := factory.New(factory.Options{})
-				inBackground(r.T, factory.Run)
+				r.Start(factory.Run)
 				must.Get(cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha))(r)
 
 				resume := r.stallEvents()
@@ -177,13 +178,13 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		_, err := server.Create(widgets, named("alpha", 1))
 		require.NoError(t, err)
 		forbidden := server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
-		inBackground(t, server.Run)
+		fixture.Start(t, server.Run)
 		c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
 		t.Cleanup(c.CloseIdleConnections)
 		live := apiclient.NewTyped[*widget](c, widgets, "")
 		i := informer.New(live, informer.Options[*widget]{})
 		reads := cachedclient.NewTyped(live, i, cachedclient.Options{})
-		stop := inBackground(t, i.Run)
+		stop := fixture.Start(t, i.Run)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -198,7 +199,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 
 		never := informer.New(live, informer.Options[*widget]{})
 		server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
-		inBackground(t, never.Run)()
+		fixture.Start(t, never.Run)()
 		_, err = cachedclient.NewTyped(live, never, cachedclient.Options{}).Get(t.Context(), alpha)
 		require.ErrorIs(t, err, informer.ErrStopped)
 		stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/scale/scopes"
@@ -23,35 +24,26 @@ import (
 // scopedRig has an informer of the namespaces a, b and late, and the big widgets of the namespace big. The namespace
 // late is refused.
 type scopedRig struct {
-	server  *testserver.Server
-	client  *apiclient.Client
+	*fixture.Fixture
 	set     *scopes.Set[*widget]
 	widgets *cachedclient.Typed[*widget]
 }
 
 func scoped(t *testing.T, o cachedclient.Options) *scopedRig {
-	server := testserver.New(testserver.Options{BookmarkInterval: time.Hour})
-	server.Define(testserver.Definition{Resource: widgets})
-	inBackground(t, server.Run)
-	c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
-	t.Cleanup(c.CloseIdleConnections)
-	r := &scopedRig{server: server, client: c, set: scopes.New(widgets, scopes.Options[*widget]{})}
+	f := fixture.New(t, testserver.Options{BookmarkInterval: time.Hour})
+	r := &scopedRig{Fixture: f, set: scopes.New(widgets, scopes.Options[*widget]{})}
 	for _, namespace := range []string{"a", "b", "late", "big"} {
-		must.Get(server.Create(widgets, in(namespace, "one")))(t)
-		scope := scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](c, widgets, namespace)}
+		f.Create(widgets, fixture.Named(namespace, "one"))
+		scope := scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](f.Client, widgets, namespace)}
 		if namespace == "big" {
 			scope.Name, scope.Selector = "big", api.Selector{Labels: "size=big"}
 		}
 		require.NoError(t, r.set.Add(scope))
 	}
-	server.Inject(faults.Fault{Match: faults.Match{Namespace: "late"}, Effect: faults.Fail{Code: 403}})
-	r.widgets = cachedclient.NewTyped(apiclient.NewTyped[*widget](c, widgets, ""), r.set.Informer, o)
-	inBackground(t, r.set.Run)
+	f.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "late"}, Effect: faults.Fail{Code: 403}})
+	r.widgets = cachedclient.NewTyped(apiclient.NewTyped[*widget](f.Client, widgets, ""), r.set.Informer, o)
+	f.Start(r.set.Run)
 	return r
-}
-
-func in(namespace, name string) *widget {
-	return &widget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
 // TestScopesAreWaitedForByNamespace reads and writes namespaces while another one has no list and no version.
@@ -72,14 +64,13 @@ func TestScopesAreWaitedForByNamespace(t *testing.T) {
 
 		gate := cachedclient.NewGate(cachedclient.GateOptions{})
 		waits := func(write func()) (immediately bool, waited time.Duration) {
-			stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+			stall := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 			write()
 			synctest.Wait()
 			again := make(chan struct{})
 			immediately = gate.Ready(owner, func() { close(again) })
 			if !immediately {
-				<-time.After(time.Second)
-				synctest.Wait()
+				fixture.Pass(time.Second)
 				require.False(t, runstate.IsClosed(again))
 				started := time.Now()
 				stall.Remove()
@@ -102,11 +93,11 @@ func TestScopesAreWaitedForByNamespace(t *testing.T) {
 		require.False(t, immediately)
 		require.Less(t, waited, time.Second)
 		immediately, _ = waits(func() {
-			must.Get(r.widgets.Create(gate.Begin(ctx, owner), in("elsewhere", "one"), metav1.CreateOptions{}))(t)
+			must.Get(r.widgets.Create(gate.Begin(ctx, owner), fixture.Named("elsewhere", "one"), metav1.CreateOptions{}))(t)
 		})
 		require.True(t, immediately, "no scope will show it")
 		immediately, _ = waits(func() {
-			must.Get(r.widgets.Create(gate.Begin(ctx, owner), in("big", "small"), metav1.CreateOptions{}))(t)
+			must.Get(r.widgets.Create(gate.Begin(ctx, owner), fixture.Named("big", "small"), metav1.CreateOptions{}))(t)
 		})
 		require.True(t, immediately, "the selector of the scope does not match it, and minVersion is not known")
 		must.Get(r.widgets.Update(gate.Begin(ctx, owner), bumped(t, r, "b"), metav1.UpdateOptions{}))(t)
@@ -128,7 +119,7 @@ func TestOverlayOfScopes(t *testing.T) {
 		r := scoped(t, cachedclient.Options{Overlay: true})
 		key := api.Key{Namespace: "a", Name: "one"}
 		w := bumped(t, r, "a")
-		stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+		stall := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 		_, err := r.widgets.Update(t.Context(), w, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		shown := must.Get(r.widgets.Get(t.Context(), key))(t)
@@ -159,12 +150,12 @@ func TestScopesWakeAGateWithoutChanges(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := scoped(t, cachedclient.Options{})
-				require.NoError(t, r.set.Add(scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](r.client, widgets, "empty")}))
+				require.NoError(t, r.set.Add(scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](r.Client, widgets, "empty")}))
 				synctest.Wait()
-				stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+				stall := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 				defer stall.Remove()
 				gate := cachedclient.NewGate(cachedclient.GateOptions{})
-				must.Get(r.widgets.Create(gate.Begin(t.Context(), owner), in(tc.scope, "two"), metav1.CreateOptions{}))(t)
+				must.Get(r.widgets.Create(gate.Begin(t.Context(), owner), fixture.Named(tc.scope, "two"), metav1.CreateOptions{}))(t)
 				again := make(chan struct{})
 				require.False(t, gate.Ready(owner, func() { close(again) }))
 				started := time.Now()
@@ -182,7 +173,7 @@ func TestADeleteIsSeenWhileAScopeIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := scoped(t, cachedclient.Options{})
 		require.NoError(t, r.set.Add(scopes.Scope[*widget]{
-			Source: apiclient.NewTyped[*widget](r.client, widgets, "a"), Selector: api.Selector{Labels: "size=big"},
+			Source: apiclient.NewTyped[*widget](r.Client, widgets, "a"), Selector: api.Selector{Labels: "size=big"},
 		}))
 		synctest.Wait()
 		must.Get(r.widgets.Update(t.Context(), bumped(t, r, "a"), metav1.UpdateOptions{}))(t)
@@ -211,7 +202,7 @@ func TestAReadWaitsForNoBatch(t *testing.T) {
 			}
 			return nil
 		})
-		must.Get(r.server.Create(widgets, in("b", "slow")))(t)
+		r.Create(widgets, fixture.Named("b", "slow"))
 		<-entered
 		must.Get(r.widgets.Get(t.Context(), api.Key{Namespace: "a", Name: "one"}))(t)
 		close(leave)
