@@ -1,14 +1,11 @@
 package metrics_test
 
 import (
-	"context"
 	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testserver"
@@ -26,7 +23,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 
-var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+var configMaps = fixture.ConfigMaps
 
 type configMap = metav1.PartialObjectMetadata
 
@@ -97,7 +94,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{server: testserver.New(testserver.Options{})}
-	start(t, c.server.Run)
+	fixture.Start(t, c.server.Run)
 	transport := c.server.Client().Transport
 	t.Cleanup(transport.(interface{ CloseIdleConnections() }).CloseIdleConnections)
 	c.config = apiclient.Config{Host: c.server.URL(), Transport: transport}
@@ -111,25 +108,6 @@ func (c *cluster) informer(t *testing.T, o informer.Options[*configMap]) *inform
 
 func (c *cluster) create(t *testing.T, name string) {
 	must.Get(c.server.Create(configMaps, &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))(t)
-}
-
-// start runs a function until the test ends or stop is called.
-func start(t *testing.T, run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	t.Cleanup(stop)
-	return stop
-}
-
-// pass lets time pass, and waits until all goroutines are idle.
-func pass(d time.Duration) {
-	linger(d)
-	synctest.Wait()
 }
 
 // linger takes some time.

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/workqueue"
@@ -98,13 +99,13 @@ func TestStoppedInformerIsRemoved(t *testing.T) {
 		shown(t)(m.Informer("", first))
 		_, err := m.Informer("", second)
 		require.ErrorIs(t, err, metrics.ErrNameTaken)
-		stop := start(t, first.Run)
+		stop := fixture.Start(t, first.Run)
 		synctest.Wait()
 		require.Len(t, values(t, registry, "leat_informer_objects"), 1)
 		stop()
 		require.Empty(t, string(exposition(t, registry)))
 		shown(t)(m.Informer("", second))
-		start(t, second.Run)
+		fixture.Start(t, second.Run)
 		synctest.Wait()
 		require.Equal(t, map[string]float64{"configmaps": 1}, values(t, registry, "leat_informer_synced"))
 	})
@@ -117,7 +118,7 @@ func TestNameOfAStoppedInformerIsFree(t *testing.T) {
 		c := newCluster(t)
 		first := c.informer(t, informer.Options[*configMap]{})
 		r := shown(t)(m.Informer("maps", first))
-		start(t, first.Run)()
+		fixture.Start(t, first.Run)()
 		shown(t)(m.Informer("maps", c.informer(t, informer.Options[*configMap]{})))
 		r.Remove()
 		require.Equal(t, map[string]float64{"maps": 0}, values(t, registry, "leat_informer_synced"))
@@ -132,11 +133,11 @@ func TestTheAgeOfACache(t *testing.T) {
 		shown(t)(m.Informer("maps", maps))
 		age := func() map[string]float64 { return values(t, registry, "leat_informer_age_seconds") }
 		require.Empty(t, age(), "a cache that never synced has no age")
-		start(t, maps.Run)
-		pass(7 * time.Second)
+		fixture.Start(t, maps.Run)
+		fixture.Pass(7 * time.Second)
 		require.Equal(t, map[string]float64{"maps": 7}, age())
 		c.create(t, "a")
-		pass(3 * time.Second)
+		fixture.Pass(3 * time.Second)
 		require.Equal(t, map[string]float64{"maps": 3}, age())
 	})
 }
@@ -232,7 +233,7 @@ func TestPendingOfAHandler(t *testing.T) {
 			}, informer.HandlerOptions{Name: "stuck"})
 			require.NoError(t, err)
 		}
-		start(t, maps.Run)
+		fixture.Start(t, maps.Run)
 		synctest.Wait()
 		require.Equal(t, map[string]float64{"stuck,maps": 4}, values(t, registry, "leat_informer_handler_pending"))
 		close(stuck)
@@ -260,7 +261,7 @@ func TestStuckHandler(t *testing.T) {
 			return values(t, registry, "leat_informer_handler_stuck_seconds")
 		}
 		subscribe()
-		start(t, maps.Run)
+		fixture.Start(t, maps.Run)
 		<-time.After(30 * time.Second)
 		subscribe()
 		require.Equal(t, map[string]float64{"stuck,maps": 0}, seconds())

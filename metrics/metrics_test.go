@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/reconcile/events"
@@ -94,11 +95,11 @@ func TestAControllerAtWork(t *testing.T) {
 				{Name: "a", Check: informer.CheckStatus{Checks: 5}}, {Name: "b", Check: informer.CheckStatus{Checks: 4, Missed: 2}},
 			},
 		}}}))
-		start(t, maps.Run)
-		start(t, ctl.Run)
-		pass(time.Second)
+		fixture.Start(t, maps.Run)
+		fixture.Start(t, ctl.Run)
+		fixture.Pass(time.Second)
 		c.create(t, "new")
-		pass(10 * time.Second)
+		fixture.Pass(10 * time.Second)
 		requireExposition(t, registry, "testdata/exposition.txt")
 	})
 }
@@ -248,17 +249,17 @@ func TestResults(t *testing.T) {
 			return controller.Result{}, nil
 		}), controller.Options{MaxRetries: 1, ReconcileTimeout: time.Minute})
 		shown(t)(m.Controller(ctl))
-		start(t, ctl.Run)
+		fixture.Start(t, ctl.Run)
 		for _, key := range []string{"fine", "terminal", "panic"} {
 			ctl.Add(key, workqueue.Item{})
-			pass(time.Second)
+			fixture.Pass(time.Second)
 		}
 		ctl.Add("slow", workqueue.Item{})
-		pass(10 * time.Second)
+		fixture.Pass(10 * time.Second)
 		require.Equal(t, map[string]float64{"mill": 1}, values(t, registry, "controller_runtime_active_workers"))
 		require.Equal(t, map[string]float64{"mill,mill": 10}, values(t, registry, "workqueue_unfinished_work_seconds"))
 		require.Equal(t, map[string]float64{"mill,mill": 10}, values(t, registry, "workqueue_longest_running_processor_seconds"))
-		pass(10 * time.Minute)
+		fixture.Pass(10 * time.Minute)
 		require.Equal(t, map[string]float64{
 			"mill,success": 1, "mill,error": 5, "mill,requeue_after": 0, "mill,requeue": 0, "mill,cancelled": 0,
 		}, values(t, registry, "controller_runtime_reconcile_total"))

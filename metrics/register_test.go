@@ -10,6 +10,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -37,7 +38,7 @@ func TestFactoryKeepsNoEndedInformer(t *testing.T) {
 	m, registry := registered(t)
 	c := newCluster(t)
 	f := factory.New(factory.Options{})
-	start(t, f.Run)
+	fixture.Start(t, f.Run)
 	remove := must.Get(m.Register("factory", f))(t)
 	client := must.Get(apiclient.New(c.config))(t)
 	lw := apiclient.NewPartial[*configMap](client, configMaps, "")

@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver/faults"
@@ -30,7 +31,7 @@ func TestRequests(t *testing.T) {
 			Match: faults.Match{Verbs: []string{"get"}}, Times: 1, Effect: faults.Fail{Code: http.StatusTooManyRequests, RetryAfter: 2 * time.Second},
 		})
 		maps := c.informer(t, informer.Options[*configMap]{Tuning: reflector.Tuning{NoWatchList: true}})
-		stop := start(t, maps.Run)
+		stop := fixture.Start(t, maps.Run)
 		client, err := apiclient.New(c.config)
 		require.NoError(t, err)
 		view := apiclient.NewPartial[*configMap](client, configMaps, "default")
@@ -38,7 +39,7 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, err)
 		_, err = view.Get(t.Context(), api.Key{Namespace: "default", Name: "nobody"}, metav1.GetOptions{})
 		require.Error(t, err)
-		pass(time.Minute)
+		fixture.Pass(time.Minute)
 		count := map[string]float64{"200,testserver,GET": 2, "404,testserver,GET": 1, "429,testserver,GET": 1}
 		require.Equal(t, count, values(t, registry, "rest_client_requests_total"), "a list, a get, and two failed requests")
 		stop()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/metrics"
@@ -30,8 +31,8 @@ func TestAMemberOfAManager(t *testing.T) {
 			return s
 		}
 		foreign, second := member("foreign", hashrange.Namespace), member("second", hashrange.UID)
-		endForeign := start(t, foreign.Run)
-		pass(5 * time.Second)
+		endForeign := fixture.Start(t, foreign.Run)
+		fixture.Pass(5 * time.Second)
 
 		m := must.Get(manager.New(manager.Options{Metrics: measured, ShowReasons: true}))(t)
 		r := must.Get(m.AddWith(second, manager.Placement{}))(t)
@@ -46,8 +47,8 @@ func TestAMemberOfAManager(t *testing.T) {
 		require.Equal(t, http.StatusInternalServerError, code)
 		require.Contains(t, text, "[-]shard-mill failed: shard: this replica has not joined the group yet")
 
-		start(t, m.Run)
-		pass(5 * time.Second)
+		fixture.Start(t, m.Run)
+		fixture.Pass(5 * time.Second)
 		code, _ = get("/readyz")
 		require.Equal(t, http.StatusOK, code, "a rolling update ends the members with other rules only then")
 		_, text = get("/metrics")
@@ -55,12 +56,12 @@ func TestAMemberOfAManager(t *testing.T) {
 		require.Contains(t, text, "leat_shard_failing{group=\"mill\"} 1")
 
 		endForeign()
-		pass(10 * time.Second)
+		fixture.Pass(10 * time.Second)
 		_, end, ok := second.Begin(t.Context(), 1<<63)
 		require.True(t, ok)
 		third := member("third", hashrange.UID)
-		start(t, third.Run)
-		pass(20 * time.Second)
+		fixture.Start(t, third.Run)
+		fixture.Pass(20 * time.Second)
 		require.Equal(t, map[string]float64{"mill": 2}, values(t, registry, "leat_shard_members"))
 		require.Equal(t, map[string]float64{"mill": 0.5}, values(t, registry, "leat_shard_releasing_ratio"))
 		require.InDelta(t, 19, values(t, registry, "leat_shard_releasing_seconds")["mill"], 1.5)
@@ -88,7 +89,7 @@ func TestAMemberOfAManager(t *testing.T) {
 		require.Len(t, waits.Waiting, 1)
 		require.Equal(t, shard.Wait{Ranges: hashrange.NewSet(hashrange.Range{From: 1 << 63}), Because: "second has not released them"}, waits.Waiting[0])
 		end()
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		require.Zero(t, values(t, registry, "leat_shard_releasing_seconds")["mill"])
 		require.Empty(t, third.Status().Waiting)
 		require.Zero(t, third.Status().WaitingSince)
