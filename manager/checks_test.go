@@ -122,8 +122,8 @@ func TestChecksAreLoggedWhenTheyChange(t *testing.T) {
 func TestReadyz(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
-		forbidden := s.Inject(failConfigMaps(http.StatusForbidden))
-		client := connect(t, s)
+		forbidden := s.Server.Inject(failConfigMaps(http.StatusForbidden))
+		client := s.Connect(nil)
 		var j journal
 		m := newManager(t, manager.Options{ShowReasons: true})
 		cache := j.newSlow("cache")

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/manager"
@@ -28,43 +28,24 @@ import (
 )
 
 var (
-	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	configMaps = fixture.ConfigMaps
+	leases     = fixture.Leases
 	leaseKey   = api.Key{Namespace: "default", Name: "mill"}
-	leases     = api.Resource{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Namespaced: true}
 )
 
-// served runs a server in a bubble.
-func served(t *testing.T) *testserver.Server {
-	t.Helper()
-	s := testserver.New(testserver.Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	return s
-}
-
-func connect(t *testing.T, s *testserver.Server) *apiclient.Client {
-	t.Helper()
-	client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
-	t.Cleanup(client.CloseIdleConnections)
-	return client
-}
+func served(t *testing.T) *fixture.Fixture { return fixture.New(t, testserver.Options{}) }
 
 func mapInformer(client *apiclient.Client) *informer.Informer[*corev1.ConfigMap] {
 	return informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 }
 
 // replica is a manager whose controller records its reconciles; each takes five seconds.
-func replica(t *testing.T, s *testserver.Server, j *journal, identity string) *bench {
+func replica(t *testing.T, s *fixture.Fixture, j *journal, identity string) *bench {
 	return newReplica(t, s, identity, 5*time.Second, j)
 }
 
-func newReplica(t *testing.T, s *testserver.Server, identity string, work time.Duration, j *journal) *bench {
-	client := connect(t, s)
+func newReplica(t *testing.T, s *fixture.Fixture, identity string, work time.Duration, j *journal) *bench {
+	client := s.Connect(nil)
 	elector, err := leaderelection.New(client, leaderelection.Options{
 		Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: identity,
 	})
@@ -82,9 +63,9 @@ func newReplica(t *testing.T, s *testserver.Server, identity string, work time.D
 	return run(t, m)
 }
 
-func createMap(t *testing.T, s *testserver.Server, name string) {
-	t.Helper()
-	must.Get(s.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))(t)
+func createMap(s *fixture.Fixture, name string) {
+	s.Helper()
+	s.Create(configMaps, &corev1.ConfigMap{ObjectMeta: fixture.Meta("default", name)})
 }
 
 // TestHandOverIsWarm stops the leader during a reconcile. The leader waits for the reconcile; the next leader need not
@@ -92,7 +73,7 @@ func createMap(t *testing.T, s *testserver.Server, name string) {
 func TestHandOverIsWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
-		createMap(t, s, "one")
+		createMap(s, "one")
 		var j journal
 		a := replica(t, s, &j, "a")
 		<-a.Elected()
@@ -100,20 +81,20 @@ func TestHandOverIsWarm(t *testing.T) {
 		<-time.After(time.Minute)
 		require.Equal(t, []string{"a begins one", "a ends one"}, j.take())
 		require.False(t, runstate.IsClosed(b.Elected()))
-		createMap(t, s, "two")
+		createMap(s, "two")
 		require.Equal(t, []string{"a begins two"}, j.take())
-		s.ForgetRequests()
+		s.Server.ForgetRequests()
 
 		took := must.Get(a.stop())(t)
 		require.Equal(t, 5*time.Second, took.Round(time.Second))
 		require.Equal(t, []string{"a ends two"}, j.take())
-		lease := must.Get(s.Get(leases, leaseKey))(t)
+		lease := must.Get(s.Server.Get(leases, leaseKey))(t)
 		require.Empty(t, lease.Object["spec"].(map[string]any)["holderIdentity"], "the lease was released")
 		released := time.Now()
 		<-b.Elected()
 		require.Less(t, time.Since(released), 5*time.Second)
 		require.Equal(t, "b begins two", j.take()[0], "the queue is full, new keys before old ones")
-		for _, r := range s.Requests() {
+		for _, r := range s.Server.Requests() {
 			require.Equal(t, "leases", r.Resource, "it had to %s", r.Verb)
 		}
 		must.Get(b.stop())(t)
@@ -127,7 +108,7 @@ func TestLeaderThatIsCutOff(t *testing.T) {
 		var j journal
 		a := replica(t, s, &j, "a")
 		<-a.Elected()
-		s.Inject(faults.Fault{Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusInternalServerError}})
+		s.Server.Inject(faults.Fault{Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusInternalServerError}})
 		began := time.Now()
 		err := <-a.ended
 		require.ErrorIs(t, err, leaderelection.ErrLost)
@@ -144,9 +125,9 @@ func TestLeaderThatIsCutOffAtTheEnd(t *testing.T) {
 		var j journal
 		a := newReplica(t, s, "a", time.Minute, &j)
 		<-a.Elected()
-		createMap(t, s, "one")
+		createMap(s, "one")
 		require.Equal(t, []string{"a begins one"}, j.take())
-		s.Inject(faults.Fault{Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusForbidden}})
+		s.Server.Inject(faults.Fault{Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusForbidden}})
 		took, err := a.stop()
 		require.ErrorIs(t, err, leaderelection.ErrLost)
 		require.NotErrorIs(t, err, manager.ErrGracePeriod)
@@ -164,8 +145,8 @@ func TestSyncTimeoutNamesTheCause(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := served(t)
-				s.Inject(failConfigMaps(http.StatusForbidden))
-				client := connect(t, s)
+				s.Server.Inject(failConfigMaps(http.StatusForbidden))
+				client := s.Connect(nil)
 				var j journal
 				m := newManager(t, manager.Options{})
 				worker := j.newPart("worker")

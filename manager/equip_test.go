@@ -41,7 +41,7 @@ type parts struct {
 
 func newParts(t *testing.T) *parts {
 	t.Helper()
-	p := &parts{client: connect(t, served(t))}
+	p := &parts{client: served(t).Connect(nil)}
 	p.maps = mapInformer(p.client)
 	p.factory = factory.New(factory.Options{})
 	_, err := factory.Shared(p.factory, apiclient.NewTyped[*corev1.ConfigMap](p.client, configMaps, "default"),

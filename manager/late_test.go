@@ -19,12 +19,12 @@ import (
 func TestWhyAReplicaIsCold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
-		s.Inject(failConfigMaps(http.StatusForbidden))
+		s.Server.Inject(failConfigMaps(http.StatusForbidden))
 		logs, seen := observer.New(zap.WarnLevel)
 		var j journal
 		elector := j.newVote()
 		m := newManager(t, manager.Options{Elector: elector, Logger: zap.New(logs), SyncTimeout: time.Minute})
-		maps := mapInformer(connect(t, s))
+		maps := mapInformer(s.Connect(nil))
 		place(t, m, manager.Others, maps)
 		ctl := controller.New("mill", doNothing, controller.Options{CacheSyncTimeout: -1})
 		ctl.Watch(controller.For(maps))
@@ -45,9 +45,9 @@ func TestWhyAReplicaIsCold(t *testing.T) {
 func TestControllerThatCannotSyncEndsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
-		s.Inject(failConfigMaps(http.StatusForbidden))
+		s.Server.Inject(failConfigMaps(http.StatusForbidden))
 		m := newManager(t, manager.Options{})
-		maps := mapInformer(connect(t, s))
+		maps := mapInformer(s.Connect(nil))
 		place(t, m, manager.Others, maps)
 		ctl := controller.New("mill", doNothing, controller.Options{})
 		ctl.Watch(controller.For(maps))

@@ -334,8 +334,8 @@ func (t *talker) DebugHandler() http.Handler {
 func TestDebugAsksTheControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
-		createMap(t, s, "one")
-		client := connect(t, s)
+		createMap(s, "one")
+		client := s.Connect(nil)
 		m := newManager(t, manager.Options{})
 		maps := mapInformer(client)
 		require.NoError(t, m.Add(maps))

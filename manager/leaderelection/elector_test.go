@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
@@ -249,7 +250,7 @@ func TestAttemptsHaveADeadline(t *testing.T) {
 		bubble(t, func(t *testing.T, s *testserver.Server) {
 			took := make(chan time.Duration)
 			hang := func(http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(r *http.Request) (*http.Response, error) {
+				return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 					began := time.Now()
 					<-r.Context().Done()
 					took <- time.Since(began)
@@ -509,7 +510,7 @@ func TestRenewDeadlineIsExact(t *testing.T) {
 			var down atomic.Bool
 			refused := errors.New("refused")
 			refuse := func(next http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(r *http.Request) (*http.Response, error) {
+				return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 					if down.Load() {
 						return nil, refused
 					}
@@ -543,7 +544,7 @@ func TestSlowAnswersDoNotLengthenTheLease(t *testing.T) {
 			line := &cut{}
 			slow := func(next http.RoundTripper) http.RoundTripper {
 				line.on(next)
-				return roundTripper(func(r *http.Request) (*http.Response, error) {
+				return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 					answer, err := line.RoundTrip(r)
 					if err == nil && r.Method != http.MethodGet {
 						<-time.After(late)
@@ -574,7 +575,7 @@ func TestLeaseTakenDuringRenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		var writes atomic.Int32
 		interfere := func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPut {
 					switch writes.Add(1) {
 					case 1: // so the leader must read

@@ -15,30 +15,21 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
 )
 
 var (
-	leases   = api.Resource{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Namespaced: true}
+	leases   = fixture.Leases
 	leaseKey = api.Key{Namespace: "default", Name: "mill"}
 )
 
 // bubble runs a test on fake time, with a server.
-func bubble(t *testing.T, f func(t *testing.T, s *testserver.Server)) {
+func bubble(t *testing.T, test func(t *testing.T, s *testserver.Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := testserver.New(testserver.Options{})
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		t.Cleanup(func() {
-			cancel()
-			require.NoError(t, <-ended)
-		})
-		f(t, s)
-	})
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) { test(t, f.Server) })
 }
 
 // replica is a running elector with a record of its work.
@@ -149,7 +140,3 @@ func (c *cut) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return c.RoundTripper.RoundTrip(r)
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/manager/leaderelection"
 )
 
@@ -146,7 +147,7 @@ func (p *process) hasEnded() bool {
 
 // transport is the network and the wall clock of the process.
 func (p *process) transport(server http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if err := p.waitForNetwork(r.Context()); err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -286,7 +287,7 @@ func TestElectionLog(t *testing.T) {
 		}
 		var raced atomic.Bool
 		race := func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPost && raced.CompareAndSwap(false, true) {
 					createLease(t, s, heldByOther)
 				}
