@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reconcile/await"
 	"github.com/leatproject/leat/testserver"
@@ -29,40 +30,21 @@ import (
 type object = *unstructured.Unstructured
 
 var (
-	pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	pods = fixture.Pods
 	web  = api.Key{Namespace: "default", Name: "web"}
 )
 
-// bench is a running server and two clients of it.
+// bench is a running server and two sources of its pods.
 type bench struct {
-	*testing.T
-	*testserver.Server
+	*fixture.Fixture
 	everywhere, here *apiclient.PartialClient[object]
 }
 
 func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		o.ImmediateDeletion = true
-		s := testserver.New(o)
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
-		client, err := apiclient.New(apiclient.Config{
-			Host:        s.URL(),
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
-			TLS:         apiclient.TLS{CAData: s.CA()},
-		})
-		require.NoError(t, err)
-		defer func() {
-			client.CloseIdleConnections()
-			cancel()
-			require.NoError(t, <-done)
-		}()
-		test(&bench{
-			T: t, Server: s,
-			everywhere: apiclient.NewPartial[object](client, pods, ""), here: apiclient.NewPartial[object](client, pods, "default"),
-		})
+	o.ImmediateDeletion = true
+	fixture.Run(t, o, func(_ *testing.T, f *fixture.Fixture) {
+		test(&bench{f, apiclient.NewPartial[object](f.Client, pods, ""), apiclient.NewPartial[object](f.Client, pods, "default")})
 	})
 }
 
@@ -76,23 +58,22 @@ func pod(name string, labels ...string) object {
 
 func (b *bench) create(name string, labels ...string) {
 	b.Helper()
-	must.Get(b.Create(pods, pod(name, labels...)))(b)
+	b.Create(pods, pod(name, labels...))
 }
 
 func (b *bench) remove(name string) {
 	b.Helper()
-	require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: name}))
+	b.Delete(pods, api.Key{Namespace: "default", Name: name})
 }
 
 // phase sets the phase of a pod, and the status of its Ready condition.
 func (b *bench) phase(name, phase, ready string) {
 	b.Helper()
-	_, err := b.Edit(pods, api.Key{Namespace: "default", Name: name}, func(u *unstructured.Unstructured) {
+	b.Edit(pods, api.Key{Namespace: "default", Name: name}, func(u *unstructured.Unstructured) {
 		u.Object["status"] = map[string]any{
 			"phase": phase, "conditions": []any{map[string]any{"type": "Ready", "status": ready, "reason": "Because"}},
 		}
 	})
-	require.NoError(b, err)
 }
 
 // outcome is the result of a wait in the background.
@@ -175,7 +156,7 @@ func TestObject(t *testing.T) {
 			b.remove("web")
 			require.Equal(b, "web", over(b, gone).GetName(), "the last known state")
 
-			for _, r := range b.Requests() {
+			for _, r := range b.Server.Requests() {
 				require.NotEqual(b, confined, strings.Contains(r.Query.Get("fieldSelector"), "metadata.namespace=default"))
 				require.Contains(b, r.Query.Get("fieldSelector"), "metadata.name=web")
 			}
@@ -200,7 +181,7 @@ func TestKeysThatNameNoObject(t *testing.T) {
 			require.ErrorContains(b, err, tt.want)
 			require.ErrorContains(b, err, "wait for creation of "+tt.lw.Collection().Resource.Plural)
 		}
-		require.Empty(b, b.Requests())
+		require.Empty(b, b.Server.Requests())
 	})
 }
 
@@ -234,7 +215,7 @@ func TestEveryStateIsSeen(t *testing.T) {
 func TestDeletionIsOfOneObject(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
-		first := must.Get(b.Get(pods, web))(b)
+		first := must.Get(b.Server.Get(pods, web))(b)
 		deleted := func(uid types.UID) <-chan outcome[object] {
 			return begin(func() (object, error) {
 				return await.Object(b.Context(), b.here, web, await.Deleted[object](uid), await.Options{})
@@ -252,10 +233,10 @@ func TestDeletionIsOfOneObject(t *testing.T) {
 		// The watch misses the delete: while the server cannot be reached, another object takes the name.
 		again := deleted("")
 		waits(b, again)
-		outage := b.Inject(faults.Fault{Effect: faults.Outage{}})
+		outage := b.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 		b.remove("web")
 		b.create("web")
-		b.Inject(faults.Fault{Effect: faults.Compact{}})
+		b.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 		outage.Remove()
 		<-time.After(10 * time.Minute)
 		over(b, again)
@@ -330,7 +311,7 @@ func TestUntil(t *testing.T) {
 		b.create("b")
 		waits(b, met)
 		b.create("c")
-		require.Equal(b, b.ResourceVersion(), over(b, met).ResourceVersion())
+		require.Equal(b, b.Server.ResourceVersion(), over(b, met).ResourceVersion())
 
 		broken := errors.New("no pod is good enough")
 		_, err := await.Until(b.Context(), b.here, "a good one", func(*cache.Snapshot[object]) (bool, error) { return false, broken }, await.Options{})
@@ -366,9 +347,9 @@ func TestUnmet(t *testing.T) {
 		_, err = await.Object(after(time.Minute), b.here, web, phaseIs("Running"), await.Options{})
 		require.ErrorContains(b, err, "wait for phase Running of pods default/web: context deadline exceeded; still waiting for default/web (phase Pending)")
 		_, err = await.Object(after(time.Minute), b.here, web, await.Condition[object]{Name: "luck", Met: func(object, bool) (bool, error) { return false, nil }}, await.Options{})
-		require.ErrorContains(b, err, "; still waiting for default/web (at version "+b.ResourceVersion()+")")
+		require.ErrorContains(b, err, "; still waiting for default/web (at version "+b.Server.ResourceVersion()+")")
 
-		must.Get(b.Edit(pods, web, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/keep"}) }))(b)
+		b.Edit(pods, web, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/keep"}) })
 		_, err = await.Object(after(time.Minute), b.here, web, await.Deleted[object](""), await.Options{})
 		require.ErrorContains(b, err, "; still waiting for default/web (at version ")
 		b.remove("web")
@@ -392,7 +373,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 		defer cancel()
-		outage := b.Inject(faults.Fault{Effect: faults.Outage{}})
+		outage := b.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 		told := 0
 		_, err := await.Object(ctx, b.here, web, await.Exists[object](), await.Options{OnError: func(error) { told++ }})
 		require.ErrorIs(b, err, context.DeadlineExceeded)
@@ -401,7 +382,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 		require.NotZero(b, told)
 		outage.Remove()
 
-		b.Inject(faults.Fault{Effect: faults.Stall{}})
+		b.Server.Inject(faults.Fault{Effect: faults.Stall{}})
 		ctx, cancel = context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		_, err = await.Object(ctx, b.here, web, await.Exists[object](), await.Options{})
@@ -411,17 +392,17 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 
 func TestAWaitSurvives(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		b.Inject(faults.Fault{Times: 2, Effect: faults.Fail{Code: http.StatusServiceUnavailable}})
+		b.Server.Inject(faults.Fault{Times: 2, Effect: faults.Fail{Code: http.StatusServiceUnavailable}})
 		ready := begin(func() (object, error) {
 			return await.Object(b.Context(), b.here, web, await.Status("Ready", "True"), await.Options{})
 		})
 		<-time.After(time.Minute)
 		b.create("web")
 		waits(b, ready)
-		b.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
-		outage := b.Inject(faults.Fault{Effect: faults.Outage{}})
+		b.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		outage := b.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 		b.phase("web", "Running", "True")
-		b.Inject(faults.Fault{Effect: faults.Compact{}})
+		b.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 		<-time.After(time.Minute)
 		waits(b, ready)
 		outage.Remove()
@@ -452,20 +433,20 @@ func TestPointlessWaits(t *testing.T) {
 
 		// A client that may no longer list gets the error too.
 		allowed := true
-		b.Inject(faults.Fault{Match: faults.Match{Func: func(*http.Request) bool { return !allowed }}, Effect: faults.Fail{Code: 403}})
+		b.Server.Inject(faults.Fault{Match: faults.Match{Func: func(*http.Request) bool { return !allowed }}, Effect: faults.Fail{Code: 403}})
 		made := begin(func() (object, error) {
 			return await.Object(b.Context(), b.here, web, await.Exists[object](), await.Options{})
 		})
 		waits(b, made)
 		allowed = false
-		b.Inject(faults.Fault{Effect: faults.Disconnect{}})
+		b.Server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 		<-time.After(30 * time.Minute)
 		require.True(b, apierrors.IsForbidden((<-made).err))
 	})
 	inBubble(t, testserver.Options{TLS: true}, func(b *bench) {
 		strange, err := apiclient.New(apiclient.Config{
-			Host:        b.URL(),
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return b.Dial(ctx) },
+			Host:        b.Server.URL(),
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return b.Server.Dial(ctx) },
 		})
 		require.NoError(b, err)
 		_, err = await.Object(b.Context(), apiclient.NewPartial[object](strange, pods, "default"), web, await.Exists[object](), await.Options{})
@@ -475,7 +456,7 @@ func TestPointlessWaits(t *testing.T) {
 	})
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
-		b.Inject(faults.Fault{Effect: faults.Malform{}})
+		b.Server.Inject(faults.Fault{Effect: faults.Malform{}})
 		typed := apiclient.NewPartial[*brittle](b.here.Client(), pods, "default")
 		_, err := await.Object(b.Context(), typed, web, await.Deleted[*brittle](""), await.Options{})
 		var undecodable *api.UndecodableError

@@ -1,7 +1,6 @@
 package events_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	pods          = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	pods          = fixture.Pods
 	nodes         = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
 	eventResource = api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
 	coreEvents    = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
@@ -42,31 +42,12 @@ type rig struct {
 }
 
 // bubble runs a test on fake time.
-func bubble(t *testing.T, o events.Options, f func(t *testing.T, r *rig)) {
+func bubble(t *testing.T, o events.Options, test func(t *testing.T, r *rig)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := testserver.New(testserver.Options{})
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		client := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) {
 		o.Controller, o.Instance = "example.org/mill", "mill-0"
-		rec := must.Get(events.New(client, o))(t)
-		running, end := context.WithCancel(context.Background())
-		over := make(chan error, 1)
-		go func() { over <- rec.Run(running) }()
-		r := &rig{Recorder: rec, server: s, stop: func() {
-			end()
-			require.NoError(t, <-over)
-			over <- nil
-		}}
-		t.Cleanup(func() {
-			r.stop()
-			client.CloseIdleConnections()
-			stop()
-			require.NoError(t, <-ended)
-		})
-		f(t, r)
+		rec := must.Get(events.New(f.Client, o))(t)
+		test(t, &rig{Recorder: rec, server: f.Server, stop: f.Start(rec.Run)})
 	})
 }
 
