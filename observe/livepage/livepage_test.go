@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
@@ -173,47 +174,28 @@ func look(t *testing.T, p *livepage.Page, debug bool) answer {
 }
 
 // world is a server with a client, and what runs until the test ends.
-type world struct {
-	*testserver.Server
-	client *apiclient.Client
+type world struct{ *fixture.Fixture }
+
+func newWorld(t *testing.T) world { return world{fixture.New(t, testserver.Options{})} }
+
+func (w world) informer(o informer.Options[*configMap]) *informer.Informer[*configMap] {
+	return informer.New(apiclient.NewPartial[*configMap](w.Client, configMaps, ""), o)
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{Server: testserver.New(testserver.Options{})}
-	start(t, w.Run)
-	w.client = must.Get(apiclient.New(apiclient.Config{Host: w.URL(), Transport: w.Server.Client().Transport}))(t)
-	return w
-}
-
-func (w *world) informer(o informer.Options[*configMap]) *informer.Informer[*configMap] {
-	return informer.New(apiclient.NewPartial[*configMap](w.client, configMaps, ""), o)
-}
-
-func (w *world) create(t *testing.T, name string) {
-	t.Helper()
+func (w world) create(name string) {
+	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
 	object.SetAPIVersion("v1")
 	object.SetKind("ConfigMap")
 	object.SetNamespace("default")
 	object.SetName(name)
-	must.Get(w.Create(configMaps, object))(t)
-}
-
-// start runs something until the test ends.
-func start(t *testing.T, run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	w.Create(configMaps, object)
 }
 
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
-		w.create(t, "one")
+		w.create("one")
 		maps := w.informer(informer.Options[*configMap]{})
 		work := make(chan struct{})
 		c := controller.New("grinder", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
@@ -236,8 +218,8 @@ func TestState(t *testing.T) {
 		require.Equal(t, "idle", a.Informers[0].Phase)
 		require.False(t, a.Informers[0].Synced)
 
-		start(t, maps.Run)
-		start(t, c.Run)
+		fixture.Start(t, maps.Run)
+		fixture.Start(t, c.Run)
 		synctest.Wait()
 		a = look(t, p, true)
 		i, k := a.Informers[0], a.Controllers[0]
@@ -257,7 +239,7 @@ func TestState(t *testing.T) {
 		require.Equal(t, "mail", a.Queues[0].Name)
 		require.Equal(t, "writes", a.Gates[0].Name)
 		close(work)
-		w.create(t, "two")
+		w.create("two")
 		synctest.Wait()
 		a = look(t, p, true)
 		require.EqualValues(t, 2, a.Controllers[0].Worked.total())
@@ -273,21 +255,20 @@ func TestMeasurementsEnd(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
-		start(t, maps.Run)
+		fixture.Start(t, maps.Run)
 		count := func() uint64 { return look(t, p, true).Informers[0].Batches }
-		w.create(t, "unseen")
+		w.create("unseen")
 		synctest.Wait()
 		require.Zero(t, count())
-		w.create(t, "seen")
+		w.create("seen")
 		synctest.Wait()
 		<-time.After(14 * time.Second)
 		require.EqualValues(t, 1, count(), "each look lasts 15 seconds")
 		<-time.After(14 * time.Second)
-		w.create(t, "seen-too")
+		w.create("seen-too")
 		synctest.Wait()
-		<-time.After(15 * time.Second)
-		synctest.Wait()
-		w.create(t, "unseen-again")
+		fixture.Pass(15 * time.Second)
+		w.create("unseen-again")
 		synctest.Wait()
 		require.EqualValues(t, 2, count())
 	})
@@ -357,15 +338,15 @@ func TestFactory(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		f := factory.New(factory.Options{})
 		remove := register(t, p, "", f)
-		share, err := factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.client, configMaps, "")), informer.Options[*configMap]{})
+		share, err := factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.Client, configMaps, "")), informer.Options[*configMap]{})
 		require.NoError(t, err)
-		start(t, f.Run)
+		fixture.Start(t, f.Run)
 		synctest.Wait()
 		require.Equal(t, "configmaps", look(t, p, true).Informers[0].Name)
 		share.Release()
 		<-share.Done()
 		require.Empty(t, look(t, p, true).Informers)
-		_, err = factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.client, configMaps, "")), informer.Options[*configMap]{})
+		_, err = factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.Client, configMaps, "")), informer.Options[*configMap]{})
 		require.NoError(t, err)
 		require.Len(t, look(t, p, true).Informers, 1)
 		remove()
@@ -377,8 +358,8 @@ func TestFactory(t *testing.T) {
 func TestDebug(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
-		w.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "configmaps"}})
-		elector := must.Get(leaderelection.New(w.client, leaderelection.Options{Namespace: "secret", Name: "secret", Identity: "secret-0"}))(t)
+		w.Server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "configmaps"}})
+		elector := must.Get(leaderelection.New(w.Client, leaderelection.Options{Namespace: "secret", Name: "secret", Identity: "secret-0"}))(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		c := controller.New("grinder", controller.Func[api.Key](func(ctx context.Context, _ api.Key) (controller.Result, error) {
 			<-ctx.Done()
@@ -388,11 +369,10 @@ func TestDebug(t *testing.T) {
 		require.NoError(t, m.Readyz().Add("water", func(context.Context) error { return errors.New("secret: no water") }))
 		register(t, p, "", maps)
 		register(t, p, "", c)
-		start(t, maps.Run)
-		start(t, c.Run)
+		fixture.Start(t, maps.Run)
+		fixture.Start(t, c.Run)
 		c.Add(api.Key{Namespace: "secret", Name: "secret"}, workqueue.Item{})
-		<-time.After(time.Second)
-		synctest.Wait()
+		fixture.Pass(time.Second)
 		for _, debug := range []bool{true, false} {
 			body := send(p, debug, http.MethodGet, "/state").Body.String()
 			require.Equal(t, debug, strings.Contains(body, "secret"), body)
@@ -431,11 +411,11 @@ func TestElectors(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		lead := map[string]context.CancelFunc{}
 		for _, name := range []string{"first", "second"} {
-			e := must.Get(leaderelection.New(w.client, leaderelection.Options{Namespace: "default", Name: "mill", Identity: name}))(t)
+			e := must.Get(leaderelection.New(w.Client, leaderelection.Options{Namespace: "default", Name: "mill", Identity: name}))(t)
 			register(t, p, name, e)
 			ctx, cancel := context.WithCancel(t.Context())
 			lead[name] = cancel
-			start(t, func(end context.Context) error {
+			fixture.Start(t, func(end context.Context) error {
 				context.AfterFunc(end, cancel)
 				return e.Run(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
 			})
@@ -452,7 +432,7 @@ func TestElectors(t *testing.T) {
 		require.True(t, a.Leader.Leads)
 		require.Equal(t, "second", a.Leader.Leader)
 		require.Equal(t, []electorAnswer{{Name: "elector 1"}, {Name: "elector 2", Leads: true}}, look(t, p, false).Electors)
-		fault := w.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "leases.coordination.k8s.io"}})
+		fault := w.Server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "leases.coordination.k8s.io"}})
 		<-time.After(5 * time.Second)
 		a = look(t, p, true)
 		require.True(t, a.Leader.Leads, "it has time to renew the lease")
@@ -471,8 +451,8 @@ func TestShards(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		var first *shard.Member
 		for _, name := range []string{"first", "second"} {
-			m := must.Get(shard.New(w.client, shard.Options{Namespace: "default", Group: "mill", Identity: name}))(t)
-			start(t, m.Run)
+			m := must.Get(shard.New(w.Client, shard.Options{Namespace: "default", Group: "mill", Identity: name}))(t)
+			fixture.Start(t, m.Run)
 			<-time.After(10 * time.Second)
 			if first == nil {
 				first = m
@@ -503,17 +483,17 @@ func TestShards(t *testing.T) {
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
-		w.create(t, "a")
+		w.create("a")
 		set := scopes.New(configMaps, scopes.Options[*configMap]{})
-		source := apiclient.NewPartial[*configMap](w.client, configMaps, "")
+		source := apiclient.NewPartial[*configMap](w.Client, configMaps, "")
 		for n := range uint64(30) {
 			hashes := hashrange.NewSet(hashrange.Range{From: n << 58, To: (n + 1) << 58})
 			require.NoError(t, set.Add(scopes.Scope[*configMap]{Source: shardedsource.New(source, hashrange.UID, hashes, shardedsource.Options{}), Name: hashes.String()}))
 		}
-		other := apiclient.NewPartial[*configMap](w.client, configMaps, "other")
+		other := apiclient.NewPartial[*configMap](w.Client, configMaps, "other")
 		require.NoError(t, set.Add(scopes.Scope[*configMap]{Source: other, Name: "with a wrong selector", Selector: api.Selector{Labels: "a b"}}))
 		register(t, p, "", set)
-		start(t, set.Run)
+		fixture.Start(t, set.Run)
 		<-time.After(time.Minute)
 		i := look(t, p, true).Informers[0]
 		require.Equal(t, 31, i.ScopeCount)

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/observe/livepage"
 )
 
@@ -63,12 +64,11 @@ func see(t *testing.T, p *livepage.Page, informer, key string) object {
 	return o
 }
 
-func (w *world) set(t *testing.T, name, value string) {
+func (w world) set(t *testing.T, name, value string) {
 	t.Helper()
-	_, err := w.Edit(configMaps, api.Key{Namespace: "default", Name: name}, func(u *unstructured.Unstructured) {
+	w.Edit(configMaps, api.Key{Namespace: "default", Name: name}, func(u *unstructured.Unstructured) {
 		u.Object["data"] = map[string]any{"a": value}
 	})
-	require.NoError(t, err)
 }
 
 func TestOneObject(t *testing.T) {
@@ -86,13 +86,13 @@ func TestOneObject(t *testing.T) {
 		other := controller.New("other", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 			return controller.Result{}, nil
 		}), controller.Options{})
-		w.create(t, "one")
-		w.create(t, "two")
+		w.create("one")
+		w.create("two")
 		register(t, p, "", maps)
 		register(t, p, "", c)
 		register(t, p, "", other)
 		for _, run := range []func(context.Context) error{maps.Run, c.Run, other.Run} {
-			start(t, run)
+			fixture.Start(t, run)
 		}
 		synctest.Wait()
 
@@ -123,7 +123,7 @@ func TestOneObject(t *testing.T) {
 			require.Equal(t, "default/one", r.Key)
 			require.Equal(t, "grinder", r.Controller)
 		}
-		require.NoError(t, w.Delete(configMaps, api.Key{Namespace: "default", Name: "one"}))
+		w.Delete(configMaps, api.Key{Namespace: "default", Name: "one"})
 		synctest.Wait()
 		o = see(t, p, "configmaps", "default/one")
 		require.False(t, o.Cached)
@@ -148,15 +148,15 @@ func TestJourney(t *testing.T) {
 		_, err := maps.Subscribe(func(api.Change[*configMap]) { <-time.After(time.Second) }, informer.HandlerOptions{Name: "slow"})
 		require.NoError(t, err)
 		register(t, p, "", maps)
-		w.create(t, "one")
-		start(t, maps.Run)
+		w.create("one")
+		fixture.Start(t, maps.Run)
 		<-time.After(time.Minute)
 		require.Contains(t, send(p, true, http.MethodGet, "/object?informer=configmaps&key=default/one").Body.String(),
 			`"reconciles":[],"deliveries":[],"working":[]`)
 		require.Equal(t, 204, send(p, true, http.MethodPost, "/pin?informer=configmaps&key=default/one").Code)
 		busy = true
 		began := time.Now().UnixMicro()
-		w.create(t, "two")
+		w.create("two")
 		synctest.Wait()
 		w.set(t, "one", "c")
 		<-time.After(3 * time.Minute)
@@ -177,7 +177,7 @@ func TestUnknownObjects(t *testing.T) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		register(t, p, "", &observed{})
-		start(t, maps.Run)
+		fixture.Start(t, maps.Run)
 		synctest.Wait()
 		for key, wanted := range map[[2]string]string{
 			{"configmaps", "default/none"}: "does not hold this object",
@@ -204,9 +204,9 @@ func TestSearch(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
-		start(t, maps.Run)
+		fixture.Start(t, maps.Run)
 		for n := range 60 {
-			w.create(t, fmt.Sprint("map-", n))
+			w.create(fmt.Sprint("map-", n))
 		}
 		synctest.Wait()
 		found := func(text string) (all []struct{ Informer, Key string }) {
@@ -228,9 +228,9 @@ func TestObjectsAreForgotten(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
-		start(t, maps.Run)
-		w.create(t, "seen")
-		w.create(t, "pinned")
+		fixture.Start(t, maps.Run)
+		w.create("seen")
+		w.create("pinned")
 		synctest.Wait()
 		see(t, p, "configmaps", "default/seen")
 		see(t, p, "configmaps", "default/pinned")
@@ -262,11 +262,11 @@ func TestObjectsAreBounded(t *testing.T) {
 		c.Watch(controller.For(maps))
 		register(t, p, "", maps)
 		register(t, p, "", c)
-		start(t, maps.Run)
-		start(t, c.Run)
+		fixture.Start(t, maps.Run)
+		fixture.Start(t, c.Run)
 		name := func(n int) string { return fmt.Sprintf("map-%d", n) }
 		for n := range 20 {
-			w.create(t, name(n))
+			w.create(name(n))
 		}
 		synctest.Wait()
 		for n := range 20 {
@@ -317,8 +317,8 @@ func TestMemoryBeginsAgain(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
-		start(t, maps.Run)
-		w.create(t, "one")
+		fixture.Start(t, maps.Run)
+		w.create("one")
 		synctest.Wait()
 		ask := func(after int, began string) (o object) {
 			path := fmt.Sprintf("/object?informer=configmaps&key=default/one&after=%d%s", after, began)
@@ -351,8 +351,8 @@ func TestPinFollows(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
-		start(t, maps.Run)
-		w.create(t, "one")
+		fixture.Start(t, maps.Run)
+		w.create("one")
 		synctest.Wait()
 		code, o := ask(t, p, http.MethodDelete, "/pin", "configmaps", "default/one")
 		require.Equal(t, 404, code, o.Error)
@@ -373,8 +373,8 @@ func TestPinOfAnInformerThatIsGone(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		maps := w.informer(informer.Options[*configMap]{})
 		remove := register(t, p, "", maps)
-		start(t, maps.Run)
-		w.create(t, "one")
+		fixture.Start(t, maps.Run)
+		w.create("one")
 		synctest.Wait()
 		code, o := ask(t, p, http.MethodPost, "/pin", "configmaps", "default/one")
 		require.Equal(t, 204, code, o.Error)
@@ -394,10 +394,10 @@ func TestSecretsAreHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
 		secrets := api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
-		lw := apiclient.NewTyped[*unstructured.Unstructured](w.client, secrets, "")
+		lw := apiclient.NewTyped[*unstructured.Unstructured](w.Client, secrets, "")
 		i := informer.New[*unstructured.Unstructured](lw, informer.Options[*unstructured.Unstructured]{})
 		register(t, p, "", i)
-		start(t, i.Run)
+		fixture.Start(t, i.Run)
 		secret := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"password": "Z3Jpc3Q="}, "type": "Opaque",
 			"metadata": map[string]any{"namespace": "default", "name": "mill", "annotations": map[string]any{
@@ -405,17 +405,15 @@ func TestSecretsAreHidden(t *testing.T) {
 				"example.com/manifest":                             `{"stringData":{"password":"grist"}}`,
 			}},
 		}}
-		_, err := w.Create(secrets, secret)
-		require.NoError(t, err)
+		w.Create(secrets, secret)
 		synctest.Wait()
 		body := func() string {
 			return send(p, true, http.MethodGet, "/object?informer=secrets&key=default/mill").Body.String()
 		}
 		require.Contains(t, body(), `"password":"hidden: 8 bytes, `)
-		_, err = w.Edit(secrets, api.Key{Namespace: "default", Name: "mill"}, func(u *unstructured.Unstructured) {
+		w.Edit(secrets, api.Key{Namespace: "default", Name: "mill"}, func(u *unstructured.Unstructured) {
 			u.Object["data"] = map[string]any{"password": "Zmxvd2Vy"}
 		})
-		require.NoError(t, err)
 		synctest.Wait()
 		o := see(t, p, "secrets", "default/mill")
 		require.NotEqual(t, o.Versions[0].Object["data"], o.Versions[1].Object["data"], "a change can be seen")

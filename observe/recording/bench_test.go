@@ -20,6 +20,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/observe/recording"
 )
 
@@ -162,7 +163,7 @@ func tappedBody(b *testing.B, body io.Reader, newRecorder func(*testing.B, recor
 			b.Error(err)
 		}
 	})
-	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
 	}))
 	req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/observe/recording"
 )
 
@@ -51,7 +52,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	transport := recorder.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { // usually that of an apiclient.Client
+	transport := recorder.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) { // usually that of an apiclient.Client
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"kind":"PodList","apiVersion":"v1",
 			"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"7"}}]}`))}, nil
 	}))
@@ -128,7 +129,7 @@ func recorded(list, events string) *recording.Timeline[*corev1.Pod] {
 		panic(err)
 	}
 	for _, answer := range [][2]string{{"", list}, {"?watch=true&resourceVersion=8", events}} {
-		transport := recorder.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		transport := recorder.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer[1]))}, nil
 		}))
 		get, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods"+answer[0], nil)

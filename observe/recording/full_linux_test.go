@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
@@ -31,7 +32,7 @@ func TestAFullDiskAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	var recorded bytes.Buffer
 	recorder := must.Get(recording.New(&recorded, recording.Options{}))(t)
-	rt := recorder.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := recorder.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"items":[]}`))}, nil
 	}))
 	req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)

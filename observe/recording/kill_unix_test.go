@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
@@ -82,7 +83,7 @@ func recordForever(path string) {
 	}
 	go func() { _ = r.Run(context.Background()) }()
 	in, out := io.Pipe()
-	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: in}, nil
 	}))
 	req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil)
@@ -112,7 +113,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	frame := []byte(strings.Repeat("x", 4095) + "\n")
-	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(io.LimitReader(&around{b: frame}, 1<<20))}, nil
 	}))
 	req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil))(t)

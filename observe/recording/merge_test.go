@@ -28,7 +28,7 @@ import (
 type follower struct {
 	whole, all bool // it has whole objects; it has all of them
 	versions   func() map[api.Key]string
-	end        context.CancelFunc
+	end        func()
 }
 
 func cachedVersions[T api.Object](i *informer.Informer[T]) map[api.Key]string {
@@ -41,17 +41,16 @@ func cachedVersions[T api.Object](i *informer.Informer[T]) map[api.Key]string {
 
 // followPods starts an informer of whole pods or of their metadata, with a selector unless that is empty.
 func (r *rig) followPods(whole bool, namespace string, selector api.Selector) follower {
-	ctx, end := context.WithCancel(r.ctx)
-	f := follower{whole: whole, all: selector.Labels == "" && namespace == "", end: end}
+	f := follower{whole: whole, all: selector.Labels == "" && namespace == ""}
 	if whole {
 		o := informer.Options[*corev1.Pod]{Selector: selector}
 		i := informer.New(apiclient.NewTyped[*corev1.Pod](r.client, pods, namespace), o)
-		r.running.Go(func() { _ = i.Run(ctx) })
+		f.end = r.Start(i.Run)
 		f.versions = func() map[api.Key]string { return cachedVersions(i) }
 	} else {
 		o := informer.Options[*metav1.PartialObjectMetadata]{Selector: selector}
 		i := informer.New(apiclient.NewPartial[*metav1.PartialObjectMetadata](r.client, pods, namespace), o)
-		r.running.Go(func() { _ = i.Run(ctx) })
+		f.end = r.Start(i.Run)
 		f.versions = func() map[api.Key]string { return cachedVersions(i) }
 	}
 	synctest.Wait()
@@ -134,17 +133,17 @@ func TestTimelineOfSeveralInformers(t *testing.T) {
 func (r *rig) changeLabelled(random *rand.Rand) {
 	key := api.Key{Namespace: []string{"default", "other"}[random.IntN(2)], Name: fmt.Sprintf("pod-%d", random.IntN(4))}
 	labels := map[string]string{"even": fmt.Sprint(random.IntN(2) == 0)}
-	_, err := r.server.Get(pods, key)
+	_, err := r.Server.Get(pods, key)
 	switch {
 	case err != nil:
-		_, err = r.server.Create(pods, &corev1.Pod{
+		_, err = r.Server.Create(pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace, Labels: labels},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 		})
 	case random.IntN(3) == 0:
-		err = r.server.Delete(pods, key)
+		err = r.Server.Delete(pods, key)
 	default:
-		_, err = r.server.Edit(pods, key, func(u *unstructured.Unstructured) { u.SetLabels(labels) })
+		_, err = r.Server.Edit(pods, key, func(u *unstructured.Unstructured) { u.SetLabels(labels) })
 	}
 	require.NoError(r, err)
 }
@@ -153,9 +152,9 @@ func (r *rig) changeLabelled(random *rand.Rand) {
 func TestTablesAreNotRecorded(t *testing.T) {
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
 		r.change(rand.New(rand.NewPCG(1, 1)))
-		req := must.Get(http.NewRequest(http.MethodGet, r.server.URL()+"/api/v1/pods", nil))(r)
+		req := must.Get(http.NewRequest(http.MethodGet, r.Server.URL()+"/api/v1/pods", nil))(r)
 		req.Header = http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1,application/json"}, "Authorization": {"Bearer " + token}}
-		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.server.Dial(ctx) }}
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.Server.Dial(ctx) }}
 		defer transport.CloseIdleConnections()
 		resp := must.Get(r.recorder.Wrap(transport).RoundTrip(req))(r)
 		body := must.Get(io.ReadAll(resp.Body))(r)

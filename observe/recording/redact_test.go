@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
@@ -37,7 +38,7 @@ func answeredAs(t *testing.T, path, mediaType, body string, compressed bool, o r
 	}
 	var file bytes.Buffer
 	r := must.Get(recording.New(&file, o))(t)
-	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{
 			StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(sent)),
 		}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/observe/recording"
@@ -36,27 +37,20 @@ func withRing(t *testing.T, o recording.RingOptions, so testserver.Options, f fu
 			o.Dir = t.TempDir()
 			ring, err := recording.NewRing(o)
 			require.NoError(t, err)
-			r := &rig{T: t, server: testserver.New(so)}
-			r.ctx, r.cancel = context.WithCancel(t.Context())
-			transport := r.server.Client().Transport
-			if protobuf {
-				transport = listerwatchertest.Protobuf(transport)
-			}
-			r.client = must.Get(apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: ring.Wrap(transport)}))(t)
-			defer r.cancel() // a failed test must not leave goroutines that let time pass
-			r.running.Go(func() { _ = r.server.Run(r.ctx) })
-			stop, end := context.WithCancel(t.Context())
-			defer end()
-			ended := make(chan error, 1)
-			go func() { ended <- ring.Run(stop) }()
-			must.Get(r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "quiet", Namespace: "default"}}))(t)
+			r := &rig{Fixture: fixture.New(t, so)}
+			end := r.Start(ring.Run)
+			r.client = r.Connect(func(next http.RoundTripper) http.RoundTripper {
+				if protobuf {
+					next = listerwatchertest.Protobuf(next)
+				}
+				return ring.Wrap(next)
+			})
+			r.Create(pods, &corev1.Pod{ObjectMeta: fixture.Meta("default", "quiet")})
 			io := informer.Options[*corev1.Pod]{}
 			io.Tuning.PageSize = 3
 			f(r, ring, follow(r, pods, io))
-			r.cancel()
-			r.running.Wait()
+			r.endInformers()
 			end()
-			require.NoError(t, <-ended)
 			left := must.Get(filepath.Glob(filepath.Join(o.Dir, "segment*")))(t)
 			require.Empty(t, left)
 			_, err = ring.Dump()
@@ -77,8 +71,8 @@ func TestARingKeepsTheLastMinutes(t *testing.T) {
 				pause(time.Duration(random.IntN(30_000)+1) * time.Millisecond)
 				r.change(random)
 				if random.IntN(10) == 0 {
-					r.server.Inject(faults.Fault{Effect: faults.Compact{}})
-					r.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+					r.Server.Inject(faults.Fault{Effect: faults.Compact{}})
+					r.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 				}
 				pause(time.Millisecond)
 				synctest.Wait()
@@ -177,11 +171,11 @@ func TestWhatMakesADump(t *testing.T) {
 		for i, now := range []error{nil, errors.New("sick"), errors.New("sick"), nil, errors.New("sick")} {
 			pause(time.Second)
 			health = now
-			require.Equal(t, now, check(r.ctx))
+			require.Equal(t, now, check(r.Context()))
 			require.Len(t, paths, []int{0, 1, 1, 1, 2}[i])
 		}
 		signals := make(chan os.Signal, 1)
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- ring.DumpOn(ctx, signals, dumped) }()
 		signals <- os.Interrupt
@@ -200,19 +194,15 @@ func TestARingOfAKilledProcess(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copied")
 	synctest.Test(t, func(t *testing.T) {
 		ring := must.Get(recording.NewRing(recording.RingOptions{Dir: dir}))(t)
-		r := &rig{T: t, server: testserver.New(testserver.Options{})}
-		r.ctx, r.cancel = context.WithCancel(t.Context())
-		r.client = must.Get(apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: ring.Wrap(r.server.Client().Transport)}))(t)
-		r.running.Go(func() { _ = r.server.Run(r.ctx) })
-		r.running.Go(func() { _ = ring.Run(r.ctx) })
+		r := &rig{Fixture: fixture.New(t, testserver.Options{})}
+		r.Start(ring.Run)
+		r.client = r.Connect(ring.Wrap)
 		follow(r, pods, informer.Options[*corev1.Pod]{})
 		for n := range 5 {
-			must.Get(r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", n), Namespace: "default"}}))(t)
+			r.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", n), Namespace: "default"}})
 			pause(3 * time.Minute)
 		}
 		require.NoError(t, os.CopyFS(copied, os.DirFS(dir))) // as a kill would leave it
-		r.cancel()
-		r.running.Wait()
 	})
 	ring := must.Get(recording.NewRing(recording.RingOptions{Dir: copied}))(t)
 	dumps := must.Get(filepath.Glob(filepath.Join(copied, "dump-*-killed-*.rec")))(t)

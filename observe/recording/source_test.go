@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
@@ -39,8 +40,8 @@ func production(t *testing.T, seed uint64) *bytes.Buffer {
 			pause(time.Duration(random.IntN(3000)+1) * time.Millisecond)
 			r.change(random)
 			if random.IntN(8) == 0 {
-				r.server.Inject(faults.Fault{Effect: faults.Compact{}})
-				r.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+				r.Server.Inject(faults.Fault{Effect: faults.Compact{}})
+				r.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 			}
 		}
 		pause(10 * time.Second)
@@ -94,17 +95,13 @@ func rerun(t *testing.T, file *bytes.Buffer) (log []string, versions map[api.Key
 		l := &labeler{pods: i.Cache(), begin: time.Now(), tries: map[api.Key]int{}}
 		c := controller.New("labeler", l, controller.Options{Workers: 1})
 		c.Watch(controller.For(i))
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { require.NoError(t, i.Run(ctx)) })
-		running.Go(func() { require.NoError(t, c.Run(ctx)) })
+		stop := fixture.Start(t, fixture.All(i.Run, c.Run))
 		pause(time.Until(source.End()) + 20*time.Minute) // the watch times out and begins again
 		versions = map[api.Key]string{}
 		for key, o := range i.Snapshot().All() {
 			versions[key] = o.ResourceVersion
 		}
-		cancel()
-		running.Wait()
+		stop()
 		log = l.log
 	})
 	return log, versions
@@ -142,10 +139,10 @@ func TestASourceDropsManagedFields(t *testing.T) {
 		}}
 	}
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
-		must.Get(r.server.Create(pods, managed("first")))(r)
+		r.Create(pods, managed("first"))
 		follow(r, pods, informer.Options[*corev1.Pod]{Memory: reflector.Memory{KeepManagedFields: true}})
 		pause(time.Second)
-		must.Get(r.server.Update(pods, managed("second")))(r)
+		r.Update(pods, managed("second"))
 		pause(time.Second)
 	})
 	timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)

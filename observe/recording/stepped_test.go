@@ -2,10 +2,8 @@ package recording_test
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 	"github.com/leatproject/leat/testserver"
@@ -49,8 +48,8 @@ func caches(t *testing.T, seed uint64) (file *bytes.Buffer, all []cached) {
 			pause(time.Duration(random.IntN(3000)+1) * time.Millisecond)
 			r.change(random)
 			if random.IntN(8) == 0 {
-				r.server.Inject(faults.Fault{Effect: faults.Compact{}})
-				r.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+				r.Server.Inject(faults.Fault{Effect: faults.Compact{}})
+				r.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 			}
 			synctest.Wait()
 		}
@@ -68,11 +67,9 @@ func TestASteppedSourceHasTheCacheOfEachVersion(t *testing.T) {
 		timeline := must.Get(recording.Load[*corev1.Pod](t.Context(), opened(t, file), nil))(t)
 		synctest.Test(t, func(t *testing.T) {
 			source := recording.NewSteppedSource(timeline, pods, "")
-			ctx, cancel := context.WithCancel(t.Context())
-			var running sync.WaitGroup
 			start := func() *informer.Informer[*corev1.Pod] {
 				i := informer.New(source, informer.Options[*corev1.Pod]{})
-				running.Go(func() { require.NoError(t, i.Run(ctx)) })
+				fixture.Start(t, i.Run)
 				return i
 			}
 			first := start()
@@ -90,8 +87,6 @@ func TestASteppedSourceHasTheCacheOfEachVersion(t *testing.T) {
 			}
 			<-time.After(time.Hour) // watches time out and begin again
 			require.Equal(t, all[len(all)-1], cachedBy(first))
-			cancel()
-			running.Wait()
 		})
 		require.Greater(t, len(slices.Compact(versionsOf(all))), 20)
 	}

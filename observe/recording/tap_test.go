@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/observe/recording"
@@ -31,48 +31,36 @@ import (
 )
 
 var (
-	pods    = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	pods    = fixture.Pods
 	secrets = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
-	maps    = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	maps    = fixture.ConfigMaps
 )
 
 const token = "a-bearer-token-of-the-test"
 
 // rig is a server, a recorder and a client of both, in a bubble.
 type rig struct {
-	*testing.T
-	server   *testserver.Server
+	*fixture.Fixture
 	recorder *recording.Recorder
 	client   *apiclient.Client
 	file     *bytes.Buffer
-
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	ends     []func() // of the informers
 }
 
 // record runs f in a bubble, and returns the recording.
 func record(t *testing.T, so testserver.Options, o recording.Options, f func(*rig)) *bytes.Buffer {
 	t.Helper()
 	var file bytes.Buffer
-	synctest.Test(t, func(t *testing.T) {
-		so.Tokens = testserver.Tokens{token: "admin"}
-		r := &rig{T: t, server: testserver.New(so), file: &file}
-		r.ctx, r.cancel = context.WithCancel(t.Context())
-		defer r.running.Wait()
-		defer r.cancel()
-		r.recorder = must.Get(recording.New(&file, o))(t)
-		recorded := make(chan error, 1)
-		recording, stop := context.WithCancel(t.Context())
-		r.running.Go(func() { _ = r.server.Run(r.ctx) })
-		go func() { recorded <- r.recorder.Run(recording) }()
-		cfg := apiclient.Config{Host: r.server.URL(), BearerToken: apiclient.NewSecret(token), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return r.server.Dial(ctx)
-		}, WrapTransport: r.recorder.Wrap}
-		r.client = must.Get(apiclient.New(cfg))(t)
+	so.Tokens = testserver.Tokens{token: "admin"}
+	fixture.Run(t, so, func(t *testing.T, x *fixture.Fixture) {
+		r := &rig{Fixture: x, recorder: must.Get(recording.New(&file, o))(t), file: &file}
+		stop := r.Start(r.recorder.Run)
+		r.client = must.Get(apiclient.New(apiclient.Config{
+			Host: r.Server.URL(), BearerToken: apiclient.NewSecret(token), WrapTransport: r.recorder.Wrap,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.Server.Dial(ctx) },
+		}))(t)
 		f(r)
-		stop()
-		require.NoError(t, <-recorded)
+		stop() // before the informers end
 	})
 	return &file
 }
@@ -83,7 +71,7 @@ func pause(d time.Duration) { <-time.After(d) }
 // follow runs an informer of a resource until the rig ends.
 func follow[T api.Object](r *rig, resource api.Resource, o informer.Options[T]) *informer.Informer[T] {
 	i := informer.New(apiclient.NewTyped[T](r.client, resource, ""), o)
-	r.running.Go(func() { _ = i.Run(r.ctx) })
+	r.ends = append(r.ends, r.Start(i.Run))
 	synctest.Wait()
 	require.True(r, i.Status().Synced)
 	return i
@@ -115,17 +103,16 @@ func text(t *testing.T, file *bytes.Buffer, plural string) string {
 func TestATapRecordsWhatTheClientReads(t *testing.T) {
 	file := record(t, testserver.Options{Compress: true}, recording.Options{}, func(r *rig) {
 		for i := range 300 {
-			_, err := r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			r.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Name: "first-" + string(rune('a'+i%26)) + string(rune('a'+i/26)), Namespace: "default",
 				Annotations: map[string]string{"text": strings.Repeat("long ", 100)},
 			}})
-			require.NoError(t, err)
 		}
 		o := informer.Options[*corev1.Pod]{}
 		o.Tuning.NoWatchList = true
 		follow(r, pods, o)
 		pause(time.Minute)
-		must.Get(r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}))(t)
+		r.Create(pods, &corev1.Pod{ObjectMeta: fixture.Meta("default", "web")})
 		synctest.Wait()
 		require.NotZero(t, r.recorder.Stats().Bytes)
 	})
@@ -167,30 +154,27 @@ func TestNothingSecretIsWritten(t *testing.T) {
 			},
 		}, func(r *rig) {
 			create := func(name, value string) {
-				_, err := r.server.Create(secrets, &corev1.Secret{
+				r.Create(secrets, &corev1.Secret{
 					ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{
 						"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"password":"` + value + `"}}`,
 					}},
 					Data: map[string][]byte{"password": []byte(value), "empty": {}},
 				})
-				require.NoError(t, err)
 			}
 			create("first", private)
 			create("same", private)
-			_, err := r.server.Create(maps, &corev1.ConfigMap{
+			r.Create(maps, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "default", Annotations: map[string]string{
 					"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"private.key":"` + private + `"}}`,
 				}},
 				Data: map[string]string{"private.key": private, "public": plainText},
 			})
-			require.NoError(t, err)
-			_, err = r.server.Create(pods, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+			r.Create(pods, &corev1.Pod{
+				ObjectMeta: fixture.Meta("default", "web"),
 				Spec: corev1.PodSpec{Containers: []corev1.Container{
 					{Name: "a", Image: plainText, Env: []corev1.EnvVar{{Name: "PASSWORD", Value: private}}},
 				}},
 			})
-			require.NoError(t, err)
 			follow(r, secrets, informer.Options[*corev1.Secret]{})
 			follow(r, maps, informer.Options[*corev1.ConfigMap]{})
 			follow(r, pods, informer.Options[*corev1.Pod]{})
@@ -228,7 +212,7 @@ func TestAnAnswerThatCannotBeRedacted(t *testing.T) {
 	var file bytes.Buffer
 	r := must.Get(recording.New(&file, recording.Options{}))(t)
 	var accepted string
-	rt := r.Wrap(roundTripper(func(req *http.Request) (*http.Response, error) {
+	rt := r.Wrap(fixture.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		accepted = req.Header.Get("Accept")
 		return &http.Response{
 			StatusCode: 200, Header: http.Header{"Content-Type": {"application/vnd.kubernetes.protobuf"}},
@@ -254,14 +238,10 @@ func TestAnAnswerThatCannotBeRedacted(t *testing.T) {
 	require.Equal(t, map[string]string{"limit": "5"}, streams[0].Options)
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestOtherRequestsAreNotRecorded sends what is neither a list nor a watch of a collection.
 func TestOtherRequestsAreNotRecorded(t *testing.T) {
 	r := must.Get(recording.New(io.Discard, recording.Options{}))(t)
-	rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+	rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
 	}))
 	send := func(method, path string) uint64 {
@@ -293,11 +273,9 @@ func TestAFullBacklog(t *testing.T) {
 			disk := &stuck{free: make(chan struct{})}
 			r := must.Get(recording.New(disk, recording.Options{Backlog: 1 << 20, Wait: wait}))(t)
 			disk.stuck = true
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- r.Run(ctx) }()
+			stop := fixture.Start(t, r.Run)
 			synctest.Wait()
-			rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+			rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Body: io.NopCloser(bytes.NewReader(make([]byte, 10_000_000)))}, nil
 			}))
 			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
@@ -325,8 +303,7 @@ func TestAFullBacklog(t *testing.T) {
 				require.Equal(t, 10_000_000, <-read)
 			}
 			pause(time.Minute)
-			cancel()
-			require.NoError(t, <-ended)
+			stop()
 			require.Equal(t, !wait, r.Stats().Lost == 1)
 			records := 0
 			var last recording.RecordKind
@@ -385,7 +362,7 @@ func TestAFullDisk(t *testing.T) {
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() { ended <- r.Run(ctx) }()
-			rt := r.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+			rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 			}))
 			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil))(t)
@@ -412,25 +389,18 @@ func TestAFullDisk(t *testing.T) {
 
 // TestProtobuf records protobuf in whole frames.
 func TestProtobuf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := testserver.New(testserver.Options{})
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) {
 		var file bytes.Buffer
 		r := must.Get(recording.New(&file, recording.Options{}))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = server.Run(ctx) })
-		running.Go(func() { require.NoError(t, r.Run(ctx)) })
-		client, err := apiclient.New(apiclient.Config{
-			Host: server.URL(), Transport: r.Wrap(listerwatchertest.Protobuf(server.Client().Transport)),
-		})
-		require.NoError(t, err)
-		must.Get(server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}))(t)
+		endRecorder := f.Start(r.Run)
+		f.Create(pods, &corev1.Pod{ObjectMeta: fixture.Meta("default", "web")})
+		client := f.Connect(func(next http.RoundTripper) http.RoundTripper { return r.Wrap(listerwatchertest.Protobuf(next)) })
 		i := informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{})
-		running.Go(func() { _ = i.Run(ctx) })
+		endInformer := f.Start(i.Run)
 		synctest.Wait()
 		require.Equal(t, 1, i.Snapshot().Len())
-		cancel()
-		running.Wait()
+		endInformer()
+		endRecorder()
 		require.Equal(t, "application/vnd.kubernetes.protobuf", opened(t, &file).Streams()[0].ContentType)
 		require.Contains(t, text(t, &file, "pods"), "k8s\x00")
 	})
@@ -447,5 +417,12 @@ func TestWrongRedactions(t *testing.T) {
 	} {
 		_, err := recording.New(io.Discard, recording.Options{Redact: []recording.Redaction{{Resource: c.resource, Path: c.path}}})
 		require.ErrorContains(t, err, c.says)
+	}
+}
+
+// endInformers ends the informers of follow, and their streams.
+func (r *rig) endInformers() {
+	for _, end := range r.ends {
+		end()
 	}
 }

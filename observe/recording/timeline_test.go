@@ -31,14 +31,14 @@ type moment struct {
 // change makes a random change on the server.
 func (r *rig) change(random *rand.Rand) {
 	key := api.Key{Namespace: "default", Name: fmt.Sprintf("pod-%d", random.IntN(8))}
-	_, err := r.server.Get(pods, key)
+	_, err := r.Server.Get(pods, key)
 	switch {
 	case err != nil:
-		_, err = r.server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})
+		_, err = r.Server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})
 	case random.IntN(3) == 0:
-		err = r.server.Delete(pods, key)
+		err = r.Server.Delete(pods, key)
 	default:
-		_, err = r.server.Edit(pods, key, func(u *unstructured.Unstructured) {
+		_, err = r.Server.Edit(pods, key, func(u *unstructured.Unstructured) {
 			u.SetLabels(map[string]string{"n": fmt.Sprint(random.IntN(1000))})
 		})
 	}
@@ -59,13 +59,13 @@ func TestTimelineAgreesWithTheInformer(t *testing.T) {
 				o := informer.Options[*corev1.Pod]{}
 				o.Tuning.PageSize = 3
 				i := follow(r, pods, o)
-				r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}}, Probability: 0.3, Seed: seed, Effect: faults.ShortWatch{For: 7 * time.Second, Abrupt: seed%3 == 0}})
+				r.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}}, Probability: 0.3, Seed: seed, Effect: faults.ShortWatch{For: 7 * time.Second, Abrupt: seed%3 == 0}})
 				for range 60 {
 					pause(time.Duration(random.IntN(5000)+1) * time.Millisecond)
 					r.change(random)
 					if random.IntN(10) == 0 {
-						r.server.Inject(faults.Fault{Effect: faults.Compact{}})
-						r.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+						r.Server.Inject(faults.Fault{Effect: faults.Compact{}})
+						r.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 					}
 					pause(time.Millisecond)
 					synctest.Wait()
@@ -150,7 +150,7 @@ func TestAProbeIsNoScope(t *testing.T) {
 	probes := 0
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
 		i := follow(r, pods, informer.Options[*corev1.Pod]{})
-		r.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		r.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		pause(time.Minute)
 		probes = int(i.Status().Reflector.Counters.Probes)
 	})
