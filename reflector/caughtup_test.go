@@ -16,7 +16,6 @@ func TestCaughtUpAt(t *testing.T) {
 		require.Equal(t, began, b.Status().CaughtUpAt)
 		b.pass(5 * time.Minute)
 		require.Equal(t, began.Add(time.Minute), b.Status().CaughtUpAt)
-		b.stop()
 	})
 	bubble(t, "WatchList", func(t *testing.T) {
 		began := time.Now()
@@ -25,6 +24,5 @@ func TestCaughtUpAt(t *testing.T) {
 		require.Zero(t, b.Status().CaughtUpAt, "a bookmark before the end of the list confirms nothing")
 		b.pass(10 * time.Second)
 		require.Equal(t, began.Add(10*time.Second), b.Status().CaughtUpAt)
-		b.stop()
 	})
 }

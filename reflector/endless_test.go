@@ -24,31 +24,26 @@ func TestEndlessLists(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s list continue=u limit=500",
 			"800ms list rv=0", "800ms watch rv=5")
 		b.expectStore("replace [a@1 b@1] at 5")
-		b.stop()
 	})
 	for name, items := range map[string][]any{"with new objects": {at("b", "1")}, "without objects": nil} {
 		bubble(t, "a token that its own page repeats, "+name, func(t *testing.T) {
 			b := run(t, options(false, 0), pageOf("5", "t", at("a", "1")), pageOf("5", "t", items...), list("5"), watch(stay))
 			require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
-			b.stop()
 		})
 	}
 	bubble(t, "a page that repeats, with another token", func(t *testing.T) {
 		b := run(t, options(false, 0), pageOf("5", "t", at("a", "1")), pageOf("5", "u", at("a", "1")), list("5"), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
-		b.stop()
 	})
 	bubble(t, "the last page may repeat objects", func(t *testing.T) {
 		b := run(t, options(false, 0), pageOf("5", "t", at("b", "1"), at("a", "1")), list("5", at("a", "2")), watch(stay))
 		require.NoError(t, b.Status().LastError)
 		b.expectStore("replace [a@2 b@1] at 5")
-		b.stop()
 	})
 	bubble(t, "pages of undecodable objects are progress", func(t *testing.T) {
 		b := run(t, options(false, 0), pageOf("5", "t", bad("", at("a", "1"))), pageOf("5", "u", bad("", at("a", "1"))), list("5"), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s list continue=u limit=500", "0s watch rv=5")
 		require.NoError(t, b.Status().LastError)
-		b.stop()
 	})
 	for name, object := range map[string]func(n int) any{
 		"new objects":                   func(n int) any { return at(fmt.Sprint("a", n), "1") },
@@ -63,7 +58,6 @@ func TestEndlessLists(t *testing.T) {
 			require.Equal(t, 4, endlessly.n)
 			b.pass(time.Second)
 			b.expectStore("replace [a@1 b@1 c@1] at 5")
-			b.stop()
 		})
 	}
 	bubble(t, "pages without an end", func(t *testing.T) {
@@ -73,14 +67,12 @@ func TestEndlessLists(t *testing.T) {
 		b.pass(time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s list continue=u limit=500",
 			"800ms list rv=0", "800ms watch rv=5")
-		b.stop()
 	})
 	bubble(t, "an answer that repeats an object", func(t *testing.T) {
 		endlessly := &endless{make: func(int) []any { return []any{at("a", "1"), time.Second} }}
 		b := run(t, options(false, 0), failedList(endlessly), list("5"), watch(stay))
 		b.pass(91 * time.Second)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
-		b.stop()
 	})
 	bubble(t, "empty pages for an hour", func(t *testing.T) {
 		var pages []answer
@@ -90,7 +82,6 @@ func TestEndlessLists(t *testing.T) {
 		b := run(t, options(false, 0), append(pages, list("5"), watch(stay))...)
 		b.pass(time.Hour)
 		require.EqualError(t, b.Status().LastError, "reflector: the list does not end: 0 objects came in 1h0m0s")
-		b.stop()
 	})
 	bubble(t, "a WatchList that repeats an object", func(t *testing.T) {
 		endlessly := &endless{make: func(int) []any { return []any{added(at("a", "1")), time.Second} }}
@@ -98,7 +89,6 @@ func TestEndlessLists(t *testing.T) {
 		b.pass(30 * time.Second)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
 		b.expectRequests("0s watchlist rv= NotOlderThan", "30s list rv=0 limit=500", "30s watch rv=5")
-		b.stop()
 	})
 	for name, object := range map[string]func(n int) any{
 		"new objects":                   func(n int) any { return added(at(fmt.Sprint("a", n), "1")) },
@@ -112,7 +102,6 @@ func TestEndlessLists(t *testing.T) {
 			require.ErrorIs(t, b.Status().LastError, reflector.ErrEndlessList)
 			require.Equal(t, 4, endlessly.n)
 			b.expectRequests("0s watchlist rv= NotOlderThan", "0s list rv=0 limit=500", "0s watch rv=5")
-			b.stop()
 		})
 	}
 	bubble(t, "a WatchList may take as long as a watch", func(t *testing.T) {
@@ -120,7 +109,6 @@ func TestEndlessLists(t *testing.T) {
 		b := run(t, options(true, 0), watchList(endlessly), list("5"), watch(stay))
 		b.pass(5*time.Minute + 30*time.Second)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
-		b.stop()
 	})
 }
 
@@ -137,6 +125,5 @@ func TestUndecodableObjectsAreBounded(t *testing.T) {
 		require.Len(t, b.Undecodable(), 10_000)
 		require.Equal(t, 20_001, b.Status().Counters.Undecodable)
 		require.Contains(t, undecodable(b), "a0 30000", "a recorded object can change")
-		b.stop()
 	})
 }

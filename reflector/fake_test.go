@@ -423,12 +423,13 @@ type bench struct {
 	store  *recorder
 	cancel context.CancelFunc
 	ended  chan error
+	over   bool              // ended has no element any more
 	last   map[string]*thing // the last states of deleted objects
 }
 
 type options = reflector.Options[*thing]
 
-// run starts a reflector, without jitter if o.Rand is nil, and returns when it waits.
+// run starts a reflector, without jitter if o.Rand is nil, and returns when it waits. The end of the test stops it.
 func run(t *testing.T, o options, s ...answer) *bench {
 	t.Helper()
 	return runAs(t, o, func(lw *fake) api.ListerWatcher[*thing] { return lw }, s...)
@@ -448,6 +449,7 @@ func runAs(t *testing.T, o options, wrap func(*fake) api.ListerWatcher[*thing], 
 	}
 	lw.b = b
 	go func() { b.ended <- b.Run(ctx) }()
+	t.Cleanup(b.stop)
 	synctest.Wait()
 	return b
 }
@@ -458,12 +460,21 @@ func (b *bench) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// stop ends the reflector and expects that it ends at once.
+// wait returns the error of Run.
+func (b *bench) wait() error {
+	b.over = true
+	return <-b.ended
+}
+
+// stop ends the reflector and expects that it ends at once. After the end it does nothing.
 func (b *bench) stop() {
 	b.t.Helper()
+	if b.over {
+		return
+	}
 	start := time.Now()
 	b.cancel()
-	require.NoError(b.t, <-b.ended)
+	require.NoError(b.t, b.wait())
 	require.Zero(b.t, time.Since(start), "Run did not return at once")
 	require.Equal(b.t, reflector.Stopped, b.Status().Phase)
 	b.lw.mu.Lock()

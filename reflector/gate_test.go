@@ -109,7 +109,6 @@ func TestARestoreDuringTheWait(t *testing.T) {
 		b.pass(5 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "6m0s list rv= limit=500", "6m0s watch rv=20")
 		require.Equal(t, "after the restore", b.known("b").content)
-		b.stop()
 	})
 }
 

@@ -25,7 +25,6 @@ func TestListThenWatch(t *testing.T) {
 		b.expectStore("replace [a@3 b@5] at 5", "put c@6 at 6", "put a@7 at 7", "delete b@8 at 8")
 		require.Equal(t, reflector.Watching, b.Status().Phase)
 		require.Equal(t, "8", b.Status().ResourceVersion)
-		b.stop()
 	})
 }
 
@@ -48,7 +47,6 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 				require.Equal(t, n == 4 && !o.NoListReuse, got.Known != nil, "only a list uses Known, and only if the store has objects")
 				require.NotNil(t, got.OnUndecodable)
 			}
-			b.stop()
 		})
 	}
 }
@@ -71,7 +69,6 @@ func TestWatchTimeout(t *testing.T) {
 				require.Equal(t, c.want, *got.TimeoutSeconds)
 				require.True(t, got.AllowWatchBookmarks)
 			}
-			b.stop()
 		})
 	}
 }
@@ -87,7 +84,6 @@ func TestPages(t *testing.T) {
 		b.pass(2 * time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t1 limit=500", "1s list continue=t2 limit=500", "1s watch rv=5")
 		b.expectStore("replace [a@1 b@2 c@3] at 5")
-		b.stop()
 	})
 	bubble(t, "every list uses Options.PageSize", func(t *testing.T) {
 		o := paged()
@@ -98,12 +94,10 @@ func TestPages(t *testing.T) {
 		)
 		b.expectRequests("0s list rv=0 limit=2", "0s list continue=t limit=2", "0s watch rv=5",
 			"0s list rv=5 limit=2 NotOlderThan", "0s list continue=u limit=2", "0s watch rv=9")
-		b.stop()
 	})
 	bubble(t, "a relist is not paged, so the watch cache answers it", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1")), watch(errExpired), list("9", at("a", "1")), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan", "0s watch rv=9")
-		b.stop()
 	})
 	bubble(t, "a server that pages a list of any version has no watch cache: all its lists are paged", func(t *testing.T) {
 		b := run(t, paged(),
@@ -115,7 +109,6 @@ func TestPages(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5",
 			"0s list rv=5 limit=500 NotOlderThan", "0s list continue=u limit=500", "0s watch rv=9",
 			"800ms list rv=9 limit=500 NotOlderThan", "800ms watch rv=10")
-		b.stop()
 	})
 	bubble(t, "a consistent read in pages does not show whether the server has a watch cache", func(t *testing.T) {
 		b := run(t, paged(),
@@ -125,20 +118,17 @@ func TestPages(t *testing.T) {
 		b.pass(time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan",
 			"0s list rv= limit=500", "0s list continue=t limit=500", "0s watch rv=9", "800ms list rv=9 NotOlderThan", "800ms watch rv=12")
-		b.stop()
 	})
 	bubble(t, "pages that are newer than the first: the watch begins at the version of the first", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "4")), list("9", at("c", "8")), watch(deleted(at("a", "7")), added(at("c", "8")), stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5")
 		b.expectStore("replace [a@4 c@8] at 5", "delete a@7 at 7", "bookmark 8")
-		b.stop()
 	})
 	bubble(t, "an empty page does not end the list", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t"), pageOf("5", "u"), list("5", at("a", "1")), watch(stay))
 		b.pass(2 * time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "800ms list continue=t limit=500", "1.6s list continue=u limit=500", "1.6s watch rv=5")
 		require.Empty(t, b.Status().Counters.Expired)
-		b.stop()
 	})
 	bubble(t, "an outage between pages: the same page again, and no object twice", func(t *testing.T) {
 		b := run(t, paged(),
@@ -150,7 +140,6 @@ func TestPages(t *testing.T) {
 			"4.6s list continue=t limit=500", "4.6s watch rv=5")
 		b.expectStore("replace [a@1 b@1 c@1] at 5")
 		require.Equal(t, 3, b.Status().Objects)
-		b.stop()
 	})
 	bubble(t, "a page breaks: the list begins again, without the old objects", func(t *testing.T) {
 		b := run(t, paged(),
@@ -158,7 +147,6 @@ func TestPages(t *testing.T) {
 		b.pass(time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "800ms list rv=0 limit=500", "800ms watch rv=6")
 		b.expectStore("replace [a@1] at 6")
-		b.stop()
 	})
 	bubble(t, "the same token again: the list in one page", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "1")), pageOf("5", "t", at("a", "1")), list("5", at("a", "1")), watch(stay))
@@ -166,12 +154,10 @@ func TestPages(t *testing.T) {
 		b.pass(time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "800ms list rv=0", "800ms watch rv=5")
 		b.expectStore("replace [a@1] at 5")
-		b.stop()
 	})
 	bubble(t, "a page that breaks after its metadata has failed with its own error", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "1")), failedList(cutOff{metav1.ListMeta{Continue: "t"}, errReset}))
 		require.Equal(t, errReset, b.Status().LastError)
-		b.stop()
 	})
 	bubble(t, "skipped objects are progress", func(t *testing.T) {
 		const pause = 80 * time.Second
@@ -179,13 +165,11 @@ func TestPages(t *testing.T) {
 		b.pass(4 * pause)
 		require.NoError(t, b.Status().LastError)
 		b.expectStore("replace [] at 5")
-		b.stop()
 	})
 	bubble(t, "a page that is complete is used, even after its deadline", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1"), afterDeadline(2*time.Minute)), watch(stay))
 		b.pass(2 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "2m0s watch rv=5")
-		b.stop()
 	})
 	bubble(t, "a page without progress fails", func(t *testing.T) {
 		b := run(t, paged(),
@@ -195,7 +179,6 @@ func TestPages(t *testing.T) {
 		b.pass(2 * time.Second)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
 		b.expectRequests("0s list rv=0 limit=500", "4m10.8s list rv=0 limit=500", "4m10.8s watch rv=5")
-		b.stop()
 	})
 }
 
@@ -210,7 +193,6 @@ func TestExpiredLists(t *testing.T) {
 			"0s list rv=", "0s watch rv=9")
 		b.expectStore("replace [a@8] at 9")
 		require.Equal(t, 1, b.Status().Counters.Expired)
-		b.stop()
 	})
 	bubble(t, "the next list is paged again", func(t *testing.T) {
 		b := run(t, paged(),
@@ -220,7 +202,6 @@ func TestExpiredLists(t *testing.T) {
 		b.pass(time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t1 limit=500", "0s list rv=", "0s watch rv=9",
 			"0s list rv=9 limit=500 NotOlderThan", "0s watch rv=10")
-		b.stop()
 	})
 	for name, refused := range map[string]error{
 		"expired": errExpired, "too large": errTooLarge(), "too large, as old servers say it": errTooLargeLegacy(),
@@ -235,14 +216,12 @@ func TestExpiredLists(t *testing.T) {
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5",
 				"0s list rv=5 NotOlderThan", "0s list rv= limit=500", "0s watch rv=9",
 				"800ms list rv=9 NotOlderThan", "800ms watch rv=12")
-			b.stop()
 		})
 		bubble(t, name+": a server that refuses consistent reads gets requests with backoff", func(t *testing.T) {
 			b := run(t, paged(), failedList(refused), failedList(refused), failedList(refused), list("9"), watch(stay))
 			b.pass(10 * time.Second)
 			b.expectRequests("0s list rv=0 limit=500", "0s list rv= limit=500", "800ms list rv= limit=500",
 				"2.4s list rv= limit=500", "2.4s watch rv=9")
-			b.stop()
 		})
 	}
 }
@@ -265,7 +244,6 @@ func TestFailedListsKeepTheCache(t *testing.T) {
 		b.expectStore("replace [a@1] at 5", "replace [b@8] at 9")
 		require.NoError(t, b.Status().Err)
 		require.Zero(t, b.Status().Attempt)
-		b.stop()
 	})
 }
 
@@ -284,7 +262,6 @@ func TestServerWithoutVersions(t *testing.T) {
 				"1m0s watch rv="+version, "1m0.8s list rv=0 limit=500", "1m0.8s watch rv="+version)
 			require.Nil(t, b.known("b"))
 			require.NotNil(t, b.known("a"))
-			b.stop()
 		})
 	}
 }
@@ -298,7 +275,6 @@ func TestWatchFromNoVersion(t *testing.T) {
 		b.expectStore("replace [a@4] at ", "bookmark 4", "put b@9 at 9", "put c@3 at 9", "put c@10 at 10", "replace [b@9 c@10] at ")
 		require.Equal(t, 2, b.Status().Counters.Stale)
 		require.Equal(t, 1, b.Status().Counters.Backwards, "from the first change on, versions grow")
-		b.stop()
 	})
 }
 
@@ -312,7 +288,6 @@ func TestAdditionsAfterVersionZero(t *testing.T) {
 		require.Equal(t, "9", b.Status().ResourceVersion)
 		b.pass(2 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=0", "1m0s list rv=0 limit=500", "1m0s watch rv=0")
-		b.stop()
 	})
 }
 
@@ -328,6 +303,5 @@ func TestOpaqueVersions(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=zz", "1m0s watch rv=c", "1m0s list rv=c NotOlderThan", "1m0s watch rv=a")
 		b.expectStore("replace [a@kk b@bb] at zz", "put a@aa at aa", "put c@b at b", "delete b@bb at bb", "bookmark c", "replace [a@aa] at a")
 		require.Equal(t, 1, b.Status().Counters.Stale, "only an equal version is stale")
-		b.stop()
 	})
 }

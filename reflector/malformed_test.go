@@ -35,13 +35,11 @@ func TestMalformedObjectsAreNotStored(t *testing.T) {
 			require.Equal(t, 1, b.Status().Counters.Malformed)
 			require.Zero(t, b.Status().Counters.Undecodable)
 			require.ErrorIs(t, b.Status().LastMalformed, reflector.ErrMalformed)
-			b.stop()
 		})
 		bubble(t, name+" in a WatchList", func(t *testing.T) {
 			b := run(t, options{}, watchList(added(at("a", "1")), added(m), added(at("b", "2")), modified(m), initialEnd("5"), stay))
 			b.expectStore("replace [a@1 b@2] at 5")
 			require.Equal(t, 2, b.Status().Counters.Malformed)
-			b.stop()
 		})
 		// The reflector cannot know which object this state belongs to. The store keeps its objects, and the version
 		// stays.
@@ -51,14 +49,12 @@ func TestMalformedObjectsAreNotStored(t *testing.T) {
 			require.Equal(t, 4, b.Status().Counters.Malformed)
 			require.Equal(t, 2, b.Status().Counters.Events)
 			require.Empty(t, b.Undecodable())
-			b.stop()
 		})
 		bubble(t, name+" and undecodable in a list", func(t *testing.T) {
 			b := run(t, paged(), list("5", at("a", "1"), bad("", m)), watch(stay))
 			b.expectStore("replace [a@1] at 5")
 			require.Equal(t, 1, b.Status().Counters.Malformed)
 			require.Empty(t, b.Undecodable())
-			b.stop()
 		})
 	}
 }
@@ -72,13 +68,11 @@ func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
 			b.expectStore("replace [a@1 b@2 c@3] at 5", "put c@7 at ", "bookmark 9")
 			b.pass(5e9)
 			require.Equal(t, []string{"replace [c@11] at 12"}, b.store.log()[3:], "the next complete list deletes")
-			b.stop()
 		})
 		bubble(t, name+", in a WatchList", func(t *testing.T) {
 			b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), errExpired), watchList(added(at("b", "8")), added(m), initialEnd("9"), stay))
 			b.expectStore("replace [a@1] at 5", "put b@8 at ", "bookmark 9")
 			require.Equal(t, "9", b.Status().ResourceVersion)
-			b.stop()
 		})
 	}
 }
@@ -109,7 +103,6 @@ func TestObjectsOfAnotherNamespace(t *testing.T) {
 				list("5", mine("a"), mine("b"), foreign), watch(errExpired), list("9", c.items...), watch(stay))
 			b.expectStore("replace [a@1 b@1] at 5", c.want)
 			require.Equal(t, c.skipped, b.Status().Counters.Malformed)
-			b.stop()
 		})
 	}
 }
@@ -127,11 +120,10 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 		require.Equal(t, 101, b.Status().Counters.Malformed)
 		require.Equal(t, 11, logs.FilterMessage("malformed object").Len())
 		require.Equal(t, "a/b", logs.All()[0].ContextMap()["key"])
-		b.stop()
 	})
 	bubble(t, "OnUndecodable gets the error", func(t *testing.T) {
 		var reported []*api.UndecodableError
-		b := run(t, options{Hooks: reflector.Hooks{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}},
+		run(t, options{Hooks: reflector.Hooks{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}},
 			watchList(initialEnd("5"), modified(at("a/b", "8")), deleted(at("", "9")), stay))
 		require.Len(t, reported, 2)
 		require.Equal(t, api.UndecodableError{
@@ -139,7 +131,6 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 		}, *reported[0])
 		require.EqualError(t, reported[0], "decode things.test a/b: reflector: the object cannot belong to the collection: its name contains a slash or is not UTF-8")
 		require.EqualError(t, reported[1], "decode things.test object without a name: reflector: the object cannot belong to the collection: it has no name")
-		b.stop()
 	})
 	bubble(t, "Fail ends Run", func(t *testing.T) {
 		lw := &fake{t: t, inquiry: inquiry{script: script{watchList(added(at("a/b", "8")))}}}
@@ -156,6 +147,5 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 		require.ErrorAs(t, b.Status().LastMalformed, &e)
 		require.Less(t, len(e.UID), 300)
 		require.Less(t, len(e.ResourceVersion), 300)
-		b.stop()
 	})
 }

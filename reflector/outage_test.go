@@ -41,7 +41,6 @@ func TestExpiredAfterAnOutage(t *testing.T) {
 				c.listed + " list rv=6 NotOlderThan", c.listed + " watch rv=9",
 				c.again + " list rv=9 NotOlderThan", c.again + " watch rv=10",
 			}, requests[len(requests)-4:], requests)
-			b.stop()
 		})
 	}
 }
@@ -110,7 +109,6 @@ func TestProbe(t *testing.T) {
 			require.NoError(t, b.Status().Err)
 			require.NoError(t, b.Status().ProbeErr)
 			require.Zero(t, b.Status().UnconfirmedSince)
-			b.stop()
 		})
 	}
 	bubble(t, "in a WatchList", func(t *testing.T) {
@@ -119,7 +117,6 @@ func TestProbe(t *testing.T) {
 		b.pass(2 * time.Minute)
 		b.expectRequests(firstWatchList, "1m15s probe", "1m15s watchlist rv= NotOlderThan")
 		require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
-		b.stop()
 	})
 	for _, version := range []string{"9", "12", "", "opaque"} {
 		bubble(t, "a server that was not restored: version "+version, func(t *testing.T) {
@@ -129,7 +126,6 @@ func TestProbe(t *testing.T) {
 			require.NoError(t, b.Status().LastError)
 			require.Zero(t, b.Status().UnconfirmedSince)
 			require.Equal(t, 1, b.Status().Counters.Probes)
-			b.stop()
 		})
 	}
 	bubble(t, "versions without an order: no probe", func(t *testing.T) {
@@ -137,7 +133,6 @@ func TestProbe(t *testing.T) {
 		b.pass(12 * time.Minute)
 		require.Zero(t, b.Status().Counters.Probes)
 		require.Zero(t, b.Status().UnconfirmedSince)
-		b.stop()
 	})
 	bubble(t, "objects of the answer are ignored", func(t *testing.T) {
 		o := paged()
@@ -147,7 +142,6 @@ func TestProbe(t *testing.T) {
 		b.expectRequests(listed, watched, "1m15s probe")
 		b.expectStore("replace [] at 9")
 		require.Zero(t, b.Status().Counters.Undecodable)
-		b.stop()
 	})
 }
 
@@ -161,7 +155,6 @@ func TestConfirmedWithoutAProbe(t *testing.T) {
 			b.pass(time.Second)
 			require.Zero(t, b.Status().UnconfirmedSince)
 			require.Zero(t, b.Status().Counters.Probes)
-			b.stop()
 		})
 	}
 	bubble(t, "a bookmark each minute, for ten minutes", func(t *testing.T) {
@@ -174,7 +167,6 @@ func TestConfirmedWithoutAProbe(t *testing.T) {
 		b := run(t, o, list("9"), watch(append(steps, stay)...))
 		b.pass(10 * time.Minute)
 		require.Zero(t, b.Status().Counters.Probes)
-		b.stop()
 	})
 }
 
@@ -217,7 +209,6 @@ func TestUnconfirmed(t *testing.T) {
 			require.ErrorIs(t, b.Status().LastError, reflector.ErrUnconfirmed)
 			require.NoError(t, b.Status().Err)
 			require.Zero(t, b.Status().UnconfirmedSince)
-			b.stop()
 		})
 	}
 }
@@ -243,7 +234,6 @@ func TestRefusedProbes(t *testing.T) {
 			require.ErrorIs(t, b.Status().ProbeErr, err)
 			require.NoError(t, b.Status().Err, "the watch is open")
 			require.Equal(t, reflector.Watching, b.Status().Phase)
-			b.stop()
 		})
 	}
 }
@@ -264,7 +254,7 @@ func TestCallbacksOfProbes(t *testing.T) {
 		b := run(t, o, list("9"), watch(errReset), watch(stay), failedProbe(errInternal))
 		b.pass(6500 * time.Millisecond)
 		b.cancel()
-		require.NoError(t, <-b.ended)
+		require.NoError(t, b.wait())
 		require.Zero(t, running.Load())
 		require.EqualValues(t, 5, calls.Load())
 	})

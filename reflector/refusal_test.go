@@ -26,7 +26,6 @@ func TestRefusalsAreWarnings(t *testing.T) {
 			b := run(t, options{Logger: zap.New(core)}, c.script...)
 			b.pass(time.Minute)
 			require.Equal(t, c.warns, logs.FilterMessage("the request failed").Len())
-			b.stop()
 		})
 	}
 }

@@ -53,7 +53,6 @@ func TestRetryAfterIsBounded(t *testing.T) {
 			require.Len(t, b.lw.asked().requests, 1)
 			b.pass(1)
 			require.Len(t, b.lw.asked().requests, 2)
-			b.stop()
 		})
 	}
 }
@@ -65,13 +64,11 @@ func TestRetryAfterIsForgotten(t *testing.T) {
 		b.pass(2 * time.Minute)
 		require.NoError(t, b.Status().Err)
 		require.Zero(t, b.Status().RetryAfter)
-		b.stop()
 	})
 	bubble(t, "with the next failure", func(t *testing.T) {
 		b := run(t, options{}, watchList(errTooMany(3600)), watchList(errReset))
 		b.pass(2 * time.Minute)
 		require.Equal(t, errReset, b.Status().Err)
 		require.Zero(t, b.Status().RetryAfter)
-		b.stop()
 	})
 }

@@ -37,9 +37,8 @@ func TestTransformOnce(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			c := &counting{}
-			b := run(t, options{Transform: c.transform}, begin...)
+			run(t, options{Transform: c.transform}, begin...)
 			require.Equal(t, []string{"a@1", "b@2", "c@3"}, c.states)
-			b.stop()
 		})
 		bubble(t, name+", then a watch and a relist", func(t *testing.T) {
 			c := &counting{copies: name == "list"}
@@ -55,7 +54,6 @@ func TestTransformOnce(t *testing.T) {
 			for _, name := range []string{"a", "b", "d"} {
 				require.Equal(t, 1, b.known(name).transformed, name)
 			}
-			b.stop()
 		})
 	}
 }
@@ -79,7 +77,6 @@ func TestTransformOfDeletions(t *testing.T) {
 				require.Equal(t, want, last.String())
 				require.Equal(t, 1, last.transformed, name)
 			}
-			b.stop()
 		})
 	}
 }
@@ -115,28 +112,24 @@ func TestTransformContained(t *testing.T) {
 			require.EqualError(t, b.Undecodable()[0], c.want)
 			require.Equal(t, apiwatch.Modified, b.Undecodable()[0].Type)
 			require.Equal(t, "6", b.Undecodable()[0].ResourceVersion)
-			b.stop()
 		})
 		bubble(t, name+" in a deletion", func(t *testing.T) {
 			b := run(t, options{Transform: transform}, watchList(added(at("a", "1")), initialEnd("5"), deleted(at("a", "6")), stay))
 			b.expectStore("replace [a@1] at 5", "delete key a at 6")
 			require.Empty(t, b.Undecodable(), "a deleted object is no longer undecodable")
 			require.Equal(t, 1, b.Status().Counters.Undecodable)
-			b.stop()
 		})
 		bubble(t, name+" in a list", func(t *testing.T) {
 			b := run(t, options{Transform: transform, Tuning: reflector.Tuning{NoWatchList: true}},
 				list("5", at("a", "1"), at("b", "1")), watch(errExpired), list("9", at("a", "8"), at("b", "8"), at("c", "8")), watch(stay))
 			b.expectStore("replace [a@1 b@1] at 5", "replace [a@1 b@8 c@8] at 9")
 			require.EqualError(t, b.Undecodable()[0], c.want)
-			b.stop()
 		})
 		bubble(t, name+" in a WatchList", func(t *testing.T) {
 			b := run(t, options{Transform: transform},
 				watchList(added(at("a", "1")), added(at("b", "1")), modified(at("a", "3")), modified(at("b", "4")), initialEnd("5"), stay))
 			b.expectStore("replace [a@1 b@4] at 5")
 			require.EqualError(t, b.Undecodable()[0], c.want)
-			b.stop()
 		})
 	}
 }
@@ -150,7 +143,6 @@ func TestUndecodable(t *testing.T) {
 		b.expectStore("replace [a@1] at 5", "bookmark 6", "bookmark 7")
 		require.ElementsMatch(t, []string{"a 6", "n 7"}, undecodable(b))
 		require.Equal(t, 2, b.Status().Counters.Undecodable)
-		b.stop()
 	})
 	bubble(t, "a good state or a deletion resolves it", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), added(at("b", "1")), added(at("c", "1")), initialEnd("5"),
@@ -160,14 +152,12 @@ func TestUndecodable(t *testing.T) {
 		b.pass(2 * time.Second)
 		require.Empty(t, undecodable(b))
 		b.expectStore("replace [a@1 b@1 c@1] at 5", "bookmark 6", "bookmark 7", "bookmark 8", "put a@9 at 9", "delete b@10 at 10", "delete key c at 11")
-		b.stop()
 	})
 	bubble(t, "late events are dropped, and contradictions are found", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "5")), watch(bad(apiwatch.Modified, at("a", "4")), bad(apiwatch.Added, at("deleted", "3")), stay), list("6"), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv= limit=500", "0s watch rv=6")
 		require.Equal(t, 1, b.Status().Counters.Stale)
 		require.Zero(t, b.Status().Counters.Undecodable)
-		b.stop()
 	})
 	bubble(t, "an event that is not newer than an undecodable state is dropped", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "5")), watch(
@@ -178,27 +168,23 @@ func TestUndecodable(t *testing.T) {
 		b.expectStore("replace [a@5] at 5", "bookmark 8", "bookmark 9", "bookmark 12", "put a@10 at 12")
 		require.Equal(t, 4, b.Status().Counters.Stale)
 		require.Equal(t, 2, b.Status().Counters.Undecodable)
-		b.stop()
 	})
 	bubble(t, "a state without a UID keeps the last good state", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1"), at("b", "1").as("")), watch(errExpired),
 			list("9", bad("", at("a", "8").as("")), bad("", at("b", "8"))),
 			watch(bad(apiwatch.Modified, at("a", "10").as("")), bad(apiwatch.Modified, at("b", "11")), stay))
 		b.expectStore("replace [a@1 b@1] at 5", "replace [a@1 b@1] at 9", "bookmark 10", "bookmark 11")
-		b.stop()
 	})
 	bubble(t, "a restore from a backup has undone the last good state", func(t *testing.T) {
 		b := run(t, paged(), list("9", at("a", "9"), at("b", "3")), watch(bookmark("3"), stay), list("4"),
 			list("4", bad("", at("a", "3")), bad("", at("b", "3"))), watch(stay))
 		b.expectStore("replace [a@9 b@3] at 9", "replace [b@3] at 4")
-		b.stop()
 	})
 	bubble(t, "in a list: the last good state stays, and the other objects are stored", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1"), at("b", "1"), at("gone", "1")), watch(errExpired),
 			pageOf("9", "t", bad("", at("a", "8")), at("b", "8")), list("9", bad("", at("n", "8"))), watch(stay))
 		b.expectStore("replace [a@1 b@1 gone@1] at 5", "replace [a@1 b@8] at 9")
 		require.ElementsMatch(t, []string{"a 8", "n 8"}, undecodable(b))
-		b.stop()
 	})
 	bubble(t, "the next list decides which of them are left", func(t *testing.T) {
 		b := run(t, paged(), list("5", bad("", at("a", "1")), bad("", at("b", "1")), bad("", at("gone", "1"))), watch(errExpired),
@@ -209,7 +195,6 @@ func TestUndecodable(t *testing.T) {
 		require.ElementsMatch(t, []string{"a 1", "b 7", "gone 1"}, undecodable(b), "an incomplete list adds objects and removes none")
 		b.pass(time.Minute)
 		require.Equal(t, []string{"b 7"}, undecodable(b))
-		b.stop()
 	})
 	bubble(t, "the next WatchList decides which of them are left", func(t *testing.T) {
 		b := run(t, options{}, watchList(bad(apiwatch.Added, at("a", "1")), bad(apiwatch.Added, at("gone", "1")), initialEnd("5"), errExpired),
@@ -217,7 +202,6 @@ func TestUndecodable(t *testing.T) {
 		require.ElementsMatch(t, []string{"a 1", "b 7", "gone 1"}, undecodable(b))
 		b.pass(time.Minute)
 		require.Equal(t, []string{"b 7"}, undecodable(b))
-		b.stop()
 	})
 	bubble(t, "in a WatchList: the last good state of that list stays", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), added(at("b", "1")), initialEnd("2"), time.Second, errExpired),
@@ -227,7 +211,6 @@ func TestUndecodable(t *testing.T) {
 		b.pass(2 * time.Second)
 		b.expectStore("replace [a@1 b@1] at 2", "replace [a@1 b@3 d@6] at 9")
 		require.ElementsMatch(t, []string{"a 3", "b 4", "e 7"}, undecodable(b))
-		b.stop()
 	})
 
 	bubble(t, "recreated and undecodable: the object of the old UID is deleted", func(t *testing.T) {
@@ -236,16 +219,14 @@ func TestUndecodable(t *testing.T) {
 		b.pass(2 * time.Second)
 		b.expectStore("replace [a@1 b@1 c@1] at 2", "delete key a at 3", "replace [] at 9")
 		require.ElementsMatch(t, []string{"b 4", "c 5"}, undecodable(b))
-		b.stop()
 	})
 	bubble(t, "OnUndecodable gets the error", func(t *testing.T) {
 		var reported []*api.UndecodableError
 		o := options{Hooks: reflector.Hooks{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}}
-		b := run(t, o, watchList(bad(apiwatch.Added, at("a", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3")), stay))
+		run(t, o, watchList(bad(apiwatch.Added, at("a", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3")), stay))
 		require.Len(t, reported, 2)
 		require.ErrorIs(t, reported[0], errBad)
 		require.Equal(t, "3", reported[1].ResourceVersion)
-		b.stop()
 	})
 }
 
@@ -304,13 +285,12 @@ func TestFail(t *testing.T) {
 				}}
 				b := run(t, o, make(object.item)...)
 				b.pass(2 * time.Second)
-				err := <-b.ended
+				err := b.wait()
 				require.ErrorIs(t, err, object.want)
 				var e *api.UndecodableError
 				require.ErrorAs(t, err, &e)
 				require.NotContains(t, fmt.Sprint(b.store.log()), "later")
 				require.Equal(t, reflector.Stopped, b.Status().Phase)
-				b.cancel()
 			})
 		}
 	}

@@ -171,7 +171,6 @@ func TestUnversionedChanges(t *testing.T) {
 			b := run(t, options{}, watchList(append(objects[:2:2], initialEnd("7"), errExpired)...), watchList(append(objects, steps...)...))
 			require.Equal(t, "changed", b.known("a").content)
 			require.True(t, b.Status().Unversioned)
-			b.stop()
 		})
 	}
 }

@@ -26,7 +26,6 @@ func TestMonotonicVersions(t *testing.T) {
 		b.expectStore("replace [a@3 b@5] at 5", "put a@8 at 8", "put b@9 at 9")
 		require.Equal(t, 7, b.Status().Counters.Stale)
 		require.Equal(t, "9", b.Status().ResourceVersion)
-		b.stop()
 	})
 	bubble(t, "a dropped event advances the version, in the store too", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "3")), pageOf("7", "", at("b", "7"), at("c", "9")), watch(
@@ -37,44 +36,37 @@ func TestMonotonicVersions(t *testing.T) {
 		require.Equal(t, 4, b.Status().Counters.Stale)
 		b.pass(2 * time.Second)
 		require.Equal(t, "1s watch rv=9", last(b.lw.asked().requests))
-		b.stop()
 	})
 	bubble(t, "an event that is dropped before the end of a WatchList advances only the version of the reflector", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "9")), modified(at("b", "8")), modified(at("a", "9")), bookmark("8"), stay), watchList(stay))
 		b.expectStore()
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards, "9 had been reached")
-		b.stop()
 	})
 	bubble(t, "a deletion may have the version of the last state, as in old servers", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "3")), watch(deleted(at("a", "3")), stay))
 		b.expectStore("replace [a@3] at 5", "delete a@3 at 5")
-		b.stop()
 	})
 	bubble(t, "a late event that is newer than the object is applied; the version does not go back", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "3")), watch(bookmark("9"), modified(at("a", "7")), time.Second), watch(stay))
 		b.pass(2 * time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=9")
 		b.expectStore("replace [a@3] at 5", "bookmark 9", "put a@7 at 9")
-		b.stop()
 	})
 	bubble(t, "a deletion of an unknown object advances the version", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(deleted(at("unknown", "7")), stay))
 		b.expectStore("replace [] at 5", "delete unknown@7 at 7")
 		require.Zero(t, b.Status().Counters.Stale)
-		b.stop()
 	})
 	bubble(t, "objects without versions are never stale, and the version stays", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "")), watch(modified(at("a", "")), modified(at("a", "")), stay))
 		b.expectStore("replace [a@] at 5", "put a@ at 5", "put a@ at 5")
 		require.Zero(t, b.Status().Counters.Stale)
-		b.stop()
 	})
 	bubble(t, "NoWatchDedup passes on equal versions", func(t *testing.T) {
 		o := paged()
 		o.NoWatchDedup = true
 		b := run(t, o, list("5", at("a", "3")), watch(modified(at("a", "3")), modified(at("a", "2")), stay))
 		b.expectStore("replace [a@3] at 5", "put a@3 at 5")
-		b.stop()
 	})
 	bubble(t, "events of a WatchList, too", func(t *testing.T) {
 		b := run(t, options{}, watchList(
@@ -82,7 +74,6 @@ func TestMonotonicVersions(t *testing.T) {
 			initialEnd("9"), stay))
 		b.expectStore("replace [a@8 b@5] at 9")
 		require.Equal(t, 3, b.Status().Counters.Stale)
-		b.stop()
 	})
 }
 
@@ -99,36 +90,30 @@ func TestContradictions(t *testing.T) {
 			b.expectStore("replace [] at 5", "put a@8 at 8", "replace [a@8] at 9")
 			require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards)
 			require.Equal(t, 1, b.Status().Counters.Backwards)
-			b.stop()
 		})
 		bubble(t, name+" at once after a list", func(t *testing.T) {
 			b := run(t, paged(), list("7"), watch(contradiction, stay), list("9"), watch(stay))
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=7", "0s list rv= limit=500", "0s watch rv=9")
-			b.stop()
 		})
 		bubble(t, name+" in a WatchList after its initial objects", func(t *testing.T) {
 			b := run(t, options{}, watchList(added(at("a", "1")), bookmark("8"), contradiction, stay), watchList(added(at("a", "1")), initialEnd("9"), stay))
 			b.expectRequests(firstWatchList, firstWatchList)
 			b.expectStore("replace [a@1] at 9")
-			b.stop()
 		})
 		bubble(t, name+" after a WatchList", func(t *testing.T) {
 			b := run(t, options{}, watchList(initialEnd("8"), contradiction, stay), watchList(initialEnd("9"), stay))
 			b.expectRequests(firstWatchList, firstWatchList)
-			b.stop()
 		})
 	}
 	bubble(t, "the end of a WatchList is older than its last change", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), modified(at("a", "8")), initialEnd("7"), stay), watchList(initialEnd("9"), stay))
 		b.expectRequests(firstWatchList, firstWatchList)
 		b.expectStore("replace [] at 9")
-		b.stop()
 	})
 	bubble(t, "a list that is older than the version reached", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1")), watch(errExpired), list("4"), list("9", at("a", "1")), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan", "0s list rv= limit=500", "0s watch rv=9")
 		b.expectStore("replace [a@1] at 5", "replace [a@1] at 9")
-		b.stop()
 	})
 	bubble(t, "a WatchList that is older than the version reached", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), time.Second, errExpired), watchList(initialEnd("4"), stay),
@@ -136,7 +121,6 @@ func TestContradictions(t *testing.T) {
 		b.pass(2 * time.Second)
 		b.expectRequests(firstWatchList, "1s watchlist rv=5 NotOlderThan", "1s watchlist rv= NotOlderThan")
 		b.expectStore("replace [a@1] at 5", "replace [a@1] at 9")
-		b.stop()
 	})
 	bubble(t, "a server that always contradicts itself gets requests with backoff", func(t *testing.T) {
 		s := script{list("1")}
@@ -147,7 +131,6 @@ func TestContradictions(t *testing.T) {
 		b := run(t, paged(), s...)
 		b.pass(29 * time.Second)
 		require.Equal(t, 7, b.Status().Counters.Watches, "at 0, 0, 0.8, 2.4, 5.6, 12 and 24.8 seconds")
-		b.stop()
 	})
 }
 
@@ -214,7 +197,6 @@ func TestServerRestoredFromABackup(t *testing.T) {
 			require.Equal(t, "4", entries[0].ContextMap()["rv"])
 			require.Equal(t, "9", entries[0].ContextMap()["known"])
 			require.Equal(t, "things.test", entries[0].ContextMap()["resource"])
-			b.stop()
 		})
 	}
 	bubble(t, "after the restore, versions only grow again", func(t *testing.T) {
@@ -222,7 +204,6 @@ func TestServerRestoredFromABackup(t *testing.T) {
 			watch(added(at("a", "5")), modified(at("a", "6")), added(at("deleted", "4")), stay), list("7", at("a", "6")), watch(stay))
 		b.pass(time.Minute)
 		b.expectStore("replace [a@9] at 9", "replace [] at 4", "put a@5 at 5", "put a@6 at 6", "replace [a@6] at 7")
-		b.stop()
 	})
 }
 
@@ -243,6 +224,5 @@ func TestAnOutageIsNoRestore(t *testing.T) {
 		requests := b.lw.asked().requests
 		require.Contains(t, requests[len(requests)-2], " list rv= limit=500")
 		require.Zero(t, logs.FilterMessage("the server was restored from a backup").Len())
-		b.stop()
 	})
 }

@@ -22,7 +22,6 @@ func TestRewatch(t *testing.T) {
 		b.pass(time.Hour / 4)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m0s watch rv=7", "10m0s watch rv=7")
 		require.NoError(t, b.Status().LastError)
-		b.stop()
 	})
 	bubble(t, "bookmarks advance the version, in the store too", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(bookmark("8"), bookmark("8"), bookmark("11"), time.Second), watch(stay))
@@ -30,7 +29,6 @@ func TestRewatch(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=11")
 		b.expectStore("replace [] at 5", "bookmark 8", "bookmark 8", "bookmark 11")
 		require.Equal(t, 3, b.Status().Counters.Bookmarks)
-		b.stop()
 	})
 	bubble(t, "a server that closes after each event gets one request a second", func(t *testing.T) {
 		script := script{list("5")}
@@ -41,7 +39,6 @@ func TestRewatch(t *testing.T) {
 		b.pass(time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=6", "2s watch rv=7", "3s watch rv=8", "4s watch rv=9")
 		require.Zero(t, b.Status().Attempt)
-		b.stop()
 	})
 	bubble(t, "a watch with known states only counts as a watch without events", func(t *testing.T) {
 		old := watch(bookmark("5"), added(at("a", "3")), modified(at("a", "2")), deleted(at("unknown", "1")))
@@ -50,7 +47,6 @@ func TestRewatch(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
 			"5.6s list rv=5 NotOlderThan", "5.6s watch rv=9")
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrEndedEarly)
-		b.stop()
 	})
 	// After these errors client-go lists; here, one watch follows.
 	for name, end := range map[string][]any{
@@ -62,14 +58,12 @@ func TestRewatch(t *testing.T) {
 			require.NoError(t, b.Status().Err, "the first event clears the error")
 			require.Error(t, b.Status().LastError)
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5")
-			b.stop()
 		})
 		bubble(t, name+", three times without an event: a list", func(t *testing.T) {
 			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(end...), list("9"), watch(stay))
 			b.pass(time.Minute)
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
 				"5.6s list rv=5 NotOlderThan", "5.6s watch rv=9")
-			b.stop()
 		})
 		bubble(t, name+", with an event in between: no list", func(t *testing.T) {
 			event := append([]any{added(at("a", "6"))}, end...)
@@ -78,7 +72,6 @@ func TestRewatch(t *testing.T) {
 			for _, request := range b.lw.asked().requests[1:] {
 				require.Contains(t, request, "watch")
 			}
-			b.stop()
 		})
 	}
 	bubble(t, "refused never leads to a list", func(t *testing.T) {
@@ -93,13 +86,11 @@ func TestRewatch(t *testing.T) {
 			require.NotContains(t, request, "list")
 		}
 		require.Equal(t, 1, b.Status().Counters.Lists)
-		b.stop()
 	})
 	bubble(t, "the end of a WatchList confirms its version: no probe after a silent minute", func(t *testing.T) {
 		b := run(t, options{}, watchList(initialEnd("5"), 2*time.Minute), watch(stay))
 		b.pass(3 * time.Minute)
 		b.expectRequests("0s watchlist rv= NotOlderThan", "2m0s watch rv=5")
-		b.stop()
 	})
 	bubble(t, "410: a list at once", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), bookmark("7"), time.Minute, errExpired),
@@ -107,14 +98,12 @@ func TestRewatch(t *testing.T) {
 		b.pass(2 * time.Minute)
 		b.expectRequests("0s watchlist rv= NotOlderThan", "1m0s watchlist rv=7 NotOlderThan")
 		b.expectStore("replace [a@1] at 5", "bookmark 7", "replace [b@8] at 9")
-		b.stop()
 	})
 	bubble(t, "the reflector ends a watch half a minute after its timeout", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), watch(stay))
 		b.pass(12 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s watch rv=6")
 		require.NoError(t, b.Status().LastError, "the watch lasted as long as requested")
-		b.stop()
 	})
 	bubble(t, "a watch that ends with ErrOverdue has not failed", func(t *testing.T) {
 		overdue := fmt.Errorf("watch pods: %w", api.ErrOverdue)
@@ -122,7 +111,6 @@ func TestRewatch(t *testing.T) {
 		b.pass(2 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1m0s watch rv=5", "1m1s watch rv=6")
 		require.NoError(t, b.Status().LastError)
-		b.stop()
 	})
 	bubble(t, "an event of an unknown type", func(t *testing.T) {
 		unknown := watch(api.Event[*thing]{Type: apiwatch.EventType("PRUNED"), Object: at("a", "6"), ResourceVersion: "6"}, stay)
@@ -130,7 +118,6 @@ func TestRewatch(t *testing.T) {
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrUnknownEvent)
 		b.pass(time.Minute)
 		b.expectStore("replace [] at 5", "replace [a@6] at 9")
-		b.stop()
 	})
 }
 
@@ -146,7 +133,6 @@ func TestPoisonedEvent(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=100", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
 			"5.6s list rv=5 limit=100 NotOlderThan", "5.6s watch rv=7")
 		require.Nil(t, b.known("unreadable"))
-		b.stop()
 	})
 }
 
@@ -159,7 +145,6 @@ func TestOnError(t *testing.T) {
 			failedList(errInternal), list("9"), watch(stay))
 		b.pass(time.Minute)
 		require.Equal(t, []error{errInvalid, errReset, reflector.ErrEndedEarly, errExpired, errInternal}, reported)
-		b.stop()
 	})
 }
 
@@ -178,7 +163,6 @@ func TestOnRequest(t *testing.T) {
 			"watch expired complete=false events=0 wait=800ms err=true",
 			"list broken complete=false events=0 wait=3.2s err=true",
 		}, reported)
-		b.stop()
 	})
 }
 
@@ -202,9 +186,8 @@ func TestEventsOfARequest(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			events := -1
 			o := options{Hooks: reflector.Hooks{OnRequest: func(r reflector.Request) { events = r.Events }}}
-			b := run(t, o, watchList(append([]any{added(at("a", "3"))}, append(c.steps, errReset)...)...))
+			run(t, o, watchList(append([]any{added(at("a", "3"))}, append(c.steps, errReset)...)...))
 			require.Equal(t, c.want, events)
-			b.stop()
 		})
 	}
 }
@@ -222,21 +205,18 @@ func TestBackoffSequence(t *testing.T) {
 		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "800ms"+rest, "2.4s"+rest, "5.6s"+rest, "12s"+rest, "24.8s"+rest, "50.4s"+rest,
 			"1m20.4s"+rest, "1m50.4s"+rest, "2m20.4s"+rest)
-		b.stop()
 	})
 	bubble(t, "with jitter, up to twice the pause", func(t *testing.T) {
 		b := run(t, options{Tuning: reflector.Tuning{Rand: func() float64 { return 0.5 }}}, append(refused(3), watchList(stay))...)
 		b.pass(20 * time.Second)
 		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "1.2s"+rest, "3.6s"+rest, "8.4s"+rest)
-		b.stop()
 	})
 	bubble(t, "other options", func(t *testing.T) {
 		b := run(t, options{Tuning: reflector.Tuning{BackoffBase: time.Second, BackoffMax: 3 * time.Second}}, append(refused(4), watchList(stay))...)
 		b.pass(20 * time.Second)
 		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "1s"+rest, "3s"+rest, "6s"+rest, "9s"+rest)
-		b.stop()
 	})
 	bubble(t, "the pause is at least Retry-After", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errTooMany(10)), watch(errTooMany(1)), watch(stay))
@@ -245,7 +225,6 @@ func TestBackoffSequence(t *testing.T) {
 		b.pass(time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "10s watch rv=5", "11.6s watch rv=5")
 		require.True(t, b.Status().NextAttempt.IsZero())
-		b.stop()
 	})
 	bubble(t, "from the base after two good minutes", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(errReset), watch(added(at("a", "6")), errReset),
@@ -253,7 +232,6 @@ func TestBackoffSequence(t *testing.T) {
 		b.pass(5 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5", "5.6s watch rv=6",
 			"2m6.4s watch rv=6", "3m8s watch rv=6")
-		b.stop()
 	})
 	// Every list succeeds, and every watch fails.
 	bubble(t, "every watch brings a bookmark and a 410", func(t *testing.T) {
@@ -267,7 +245,6 @@ func TestBackoffSequence(t *testing.T) {
 		require.Equal(t, 8, lists, "at 0, 0, 0.8, 2.4, 5.6, 12, 24.8 and 50.4 seconds")
 		b.pass(10 * time.Minute)
 		require.Equal(t, lists+20, b.Status().Counters.Lists, "two a minute")
-		b.stop()
 	})
 }
 
@@ -275,7 +252,6 @@ func TestRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, options{}, watchList(stay))
 		require.PanicsWithValue(t, "reflector: Run was called twice; create a new Reflector for each Run", func() { _ = b.Run(t.Context()) })
-		b.stop()
 	})
 }
 
@@ -303,13 +279,11 @@ func TestCancelAnywhere(t *testing.T) {
 		"Retry-After of a list":               {watchList(errInvalid), list("5"), watch(errExpired), failedList(errTooMany(3600))},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			b := run(t, options{}, script...)
-			b.stop()
+			run(t, options{}, script...)
 		})
 		bubble(t, name+", a little later", func(t *testing.T) {
 			b := run(t, options{}, script...)
 			b.pass(300 * time.Millisecond)
-			b.stop()
 		})
 	}
 }
@@ -320,7 +294,7 @@ func TestNoRequestAfterTheEnd(t *testing.T) {
 		var end func()
 		o := options{Hooks: reflector.Hooks{OnRequest: func(reflector.Request) { end() }}}
 		b := run(t, o, watchList(ask(func(b *bench) { end = b.cancel }), errInvalid))
-		require.NoError(t, <-b.ended)
+		require.NoError(t, b.wait())
 		require.Len(t, b.lw.asked().requests, 1)
 	})
 }
@@ -334,7 +308,6 @@ func TestContextsEnd(t *testing.T) {
 		for i, ctx := range b.lw.asked().contexts {
 			require.Equal(t, i < 3, ctx.Err() != nil, i)
 		}
-		b.stop()
 	})
 }
 
@@ -352,7 +325,6 @@ func TestStagedObjectsAreReleased(t *testing.T) {
 			b.lw.forget()
 			runtime.GC()
 			require.Nil(t, staged.Value())
-			b.stop()
 		})
 	}
 }
@@ -378,13 +350,11 @@ func TestStatus(t *testing.T) {
 			"watching 2 of 0, rv=5", "watching 2 of 0, rv=6", "listing 0 of -1, rv=6",
 			"watching 0 of 0, rv=8",
 		}, got)
-		b.stop()
 	})
 	bubble(t, "a bookmark clears the error", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(bookmark("6"), stay))
 		b.pass(time.Second)
 		require.NoError(t, b.Status().Err)
-		b.stop()
 	})
 	bubble(t, "a watch that ends without an error clears the error, even if it was silent", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(5*time.Minute), probed("5"), watch(stay))
@@ -393,7 +363,6 @@ func TestStatus(t *testing.T) {
 		b.pass(5 * time.Minute)
 		require.NoError(t, b.Status().Err)
 		require.Zero(t, b.Status().Attempt)
-		b.stop()
 	})
 	bubble(t, "an open watch clears the error; its end is the next failure", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(time.Second, open, time.Second, errReset), watch(open, stay))
@@ -409,7 +378,6 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, 2, b.Status().Attempt, "the pauses grow")
 		b.pass(2 * time.Second)
 		require.NoError(t, b.Status().Err)
-		b.stop()
 	})
 	bubble(t, "an open WatchList does not clear the error before its end", func(t *testing.T) {
 		b := run(t, options{}, watchList(errReset), watchList(open, added(at("a", "1")), time.Second, initialEnd("5"), stay))
@@ -417,7 +385,6 @@ func TestStatus(t *testing.T) {
 		require.ErrorIs(t, b.Status().Err, errReset)
 		b.pass(time.Second)
 		require.NoError(t, b.Status().Err)
-		b.stop()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		store := &recorder{}
@@ -448,6 +415,5 @@ func TestStatus(t *testing.T) {
 		require.ErrorIs(t, s.LastError, errInternal)
 		require.Equal(t, reflector.Counters{WatchLists: 1, Pages: 4, Watches: 1, Lists: 1}, s.Counters)
 		require.Zero(t, s.Remaining)
-		b.stop()
 	})
 }

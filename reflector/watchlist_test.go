@@ -33,7 +33,6 @@ func TestWatchList(t *testing.T) {
 		require.Equal(t, reflector.Watching, b.Status().Phase)
 		require.Equal(t, "9", b.Status().ResourceVersion)
 		require.Equal(t, 1, b.Status().Counters.Lists)
-		b.stop()
 	})
 	bubble(t, "changes before the end are part of the list", func(t *testing.T) {
 		b := run(t, options{}, watchList(
@@ -42,18 +41,15 @@ func TestWatchList(t *testing.T) {
 			initialEnd("12"), stay,
 		))
 		b.expectStore("replace [a@6 c@2 d@11 e@9] at 12")
-		b.stop()
 	})
 	bubble(t, "a bookmark without the annotation is not the end", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "3")), bookmark("5"), time.Second, stay))
 		b.pass(2 * time.Second)
 		b.expectStore()
-		b.stop()
 	})
 	bubble(t, "an empty collection", func(t *testing.T) {
 		b := run(t, options{}, watchList(initialEnd("5"), stay))
 		b.expectStore("replace [] at 5")
-		b.stop()
 	})
 	bubble(t, "the server refuses it: pages", func(t *testing.T) {
 		for _, refusal := range []error{errInvalid, errForbid} {
@@ -81,7 +77,6 @@ func TestWatchList(t *testing.T) {
 		b.expectStore("replace [a@1] at 5")
 		require.NoError(t, b.Status().LastError)
 		require.Zero(t, b.Status().Attempt)
-		b.stop()
 	})
 	bubble(t, "ErrNoWatchList of another request: a failure", func(t *testing.T) {
 		var outcomes []string
@@ -91,14 +86,12 @@ func TestWatchList(t *testing.T) {
 		b.expectRequests(firstWatchList, "0s list rv=0 limit=500", "800ms list rv=0 limit=500", "800ms watch rv=5", "2.4s watch rv=5")
 		require.Equal(t, []string{"watchlist rejected", "list broken", "list done", "watch broken", "probe done"}, outcomes)
 		require.ErrorIs(t, b.Status().LastError, api.ErrNoWatchList)
-		b.stop()
 	})
 	bubble(t, "ErrNoWatchList of a WatchList after its end: a failure", func(t *testing.T) {
 		b := run(t, options{}, watchList(initialEnd("5"), api.ErrNoWatchList), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, api.ErrNoWatchList)
 		b.pass(time.Second)
 		b.expectRequests(firstWatchList, "800ms watch rv=5")
-		b.stop()
 	})
 	bubble(t, "ErrNoWatchList does not clear an earlier error", func(t *testing.T) {
 		b := run(t, options{}, watchList(errReset), watchList(api.ErrNoWatchList), list("5", time.Second), watch(stay))
@@ -106,18 +99,15 @@ func TestWatchList(t *testing.T) {
 		require.Equal(t, errReset, b.Status().Err)
 		b.pass(time.Second)
 		require.NoError(t, b.Status().Err)
-		b.stop()
 	})
 	bubble(t, "Options.NoWatchList", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5")
-		b.stop()
 	})
 	bubble(t, "an outage: again, with backoff, and never pages", func(t *testing.T) {
 		b := run(t, options{}, watchList(errTooMany(0)), watchList(errRefused), watchList(errTooMany(5)), watchList(errTooMany(0)), watchList(initialEnd("5"), stay))
 		b.pass(time.Minute)
 		b.expectRequests(firstWatchList, "800ms watchlist rv= NotOlderThan", "2.4s watchlist rv= NotOlderThan", "7.4s watchlist rv= NotOlderThan", "13.8s watchlist rv= NotOlderThan")
-		b.stop()
 	})
 	bubble(t, "broken before its end three times: then pages, and the store gets nothing of it", func(t *testing.T) {
 		b := run(t, options{},
@@ -126,27 +116,23 @@ func TestWatchList(t *testing.T) {
 		b.pass(time.Minute)
 		b.expectRequests(firstWatchList, "800ms watchlist rv= NotOlderThan", "2.4s watchlist rv= NotOlderThan", "5.6s list rv=0 limit=500", "5.6s watch rv=5")
 		b.expectStore("replace [a@1] at 5")
-		b.stop()
 	})
 	bubble(t, "closed without an error before its end: ErrEndedEarly", func(t *testing.T) {
 		var errs []error
 		b := run(t, options{Hooks: reflector.Hooks{OnError: func(err error) { errs = append(errs, err) }}}, watchList(added(at("x", "1"))), watchList(stay))
 		require.Equal(t, []error{reflector.ErrEndedEarly}, errs)
 		require.Equal(t, 1, b.Status().Attempt)
-		b.stop()
 	})
 	bubble(t, "closed after its end: a watch from the version reached", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), added(at("b", "6")), time.Minute), watch(stay))
 		b.pass(2 * time.Minute)
 		b.expectRequests(firstWatchList, "1m0s watch rv=6")
-		b.stop()
 	})
 	bubble(t, "expired after its end: a new list", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), time.Minute, errExpired), watchList(initialEnd("9"), stay))
 		b.pass(2 * time.Minute)
 		b.expectRequests(firstWatchList, "1m0s watchlist rv=5 NotOlderThan")
 		b.expectStore("replace [a@1] at 5", "replace [] at 9")
-		b.stop()
 	})
 	for name, refusal := range map[string]error{"expired": errExpired, "too large": errTooLarge()} {
 		bubble(t, name+": a consistent read at once, then with backoff", func(t *testing.T) {
@@ -155,7 +141,6 @@ func TestWatchList(t *testing.T) {
 				watchList(refusal), watchList(refusal), watchList(initialEnd("9"), stay))
 			b.pass(time.Minute)
 			b.expectRequests(firstWatchList, "1s watchlist rv=5 NotOlderThan", "1s watchlist rv= NotOlderThan", "2.6s watchlist rv= NotOlderThan")
-			b.stop()
 		})
 	}
 }
@@ -170,7 +155,6 @@ func TestWatchListDeadlines(t *testing.T) {
 		b.expectRequests(firstWatchList, "59s list rv=0 limit=500", "59s watch rv=5")
 		b.expectStore("replace [a@1] at 5")
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
-		b.stop()
 	})
 	bubble(t, "a long list with steady progress has no deadline", func(t *testing.T) {
 		var steps []any
@@ -181,7 +165,6 @@ func TestWatchListDeadlines(t *testing.T) {
 		b.pass(7 * time.Minute)
 		b.expectRequests(firstWatchList)
 		require.Equal(t, 20, b.Status().Objects)
-		b.stop()
 	})
 	bubble(t, "skipped objects are progress", func(t *testing.T) {
 		const pause = 20 * time.Second
@@ -190,7 +173,6 @@ func TestWatchListDeadlines(t *testing.T) {
 		b.pass(5 * pause)
 		b.expectRequests(firstWatchList)
 		b.expectStore("replace [] at 5")
-		b.stop()
 	})
 	bubble(t, "after the first change, additions of known objects are progress", func(t *testing.T) {
 		const pause = 15 * time.Second
@@ -199,13 +181,11 @@ func TestWatchListDeadlines(t *testing.T) {
 		b.pass(4 * pause)
 		b.expectRequests(firstWatchList)
 		b.expectStore("replace [a@3] at 5")
-		b.stop()
 	})
 	bubble(t, "silence from the beginning", func(t *testing.T) {
 		b := run(t, options{}, watchList(stay), list("5"), watch(stay))
 		b.pass(31 * time.Second)
 		b.expectRequests(firstWatchList, "30s list rv=0 limit=500", "30s watch rv=5")
-		b.stop()
 	})
 	// A server that ignores sendInitialEvents sends the current objects and then changes, but no end.
 	for name, first := range map[string]any{
@@ -220,7 +200,6 @@ func TestWatchListDeadlines(t *testing.T) {
 			b.pass(101 * time.Second)
 			b.expectRequests(firstWatchList, "1m40s list rv=0 limit=500", "1m40s watch rv=99")
 			b.expectStore("replace [b@98] at 99")
-			b.stop()
 		})
 	}
 	bubble(t, "the first list after ten minutes is a WatchList again", func(t *testing.T) {
@@ -230,14 +209,12 @@ func TestWatchListDeadlines(t *testing.T) {
 		b.pass(11 * time.Minute)
 		b.expectRequests(firstWatchList, "30s list rv=0 limit=500", "30s watch rv=5", "5m30s list rv=6 NotOlderThan", "5m30s watch rv=7",
 			"9m30s watch rv=8", "10m30s watchlist rv=8 NotOlderThan")
-		b.stop()
 	})
 	bubble(t, "a complete list has no deadline", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), bookmark("2"), initialEnd("5"), 4*time.Minute, added(at("b", "6")), stay))
 		b.pass(5 * time.Minute)
 		b.expectRequests(firstWatchList)
 		b.expectStore("replace [a@1] at 5", "put b@6 at 6")
-		b.stop()
 	})
 }
 
@@ -263,7 +240,6 @@ func TestKnownIsReused(t *testing.T) {
 				require.NotNil(t, before)
 				require.Equal(t, !noReuse, before == b.known("a"))
 				require.Equal(t, "2", b.known("b").version)
-				b.stop()
 			})
 		}
 	}
