@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestCompareVersions(t *testing.T) {
@@ -84,14 +85,12 @@ func TestKeyRoundTrip(t *testing.T) {
 		{"ns/name", api.Key{Namespace: "ns", Name: "name"}},
 		{"ns/name.with:odd@signs", api.Key{Namespace: "ns", Name: "name.with:odd@signs"}},
 	} {
-		key, err := api.ParseKey(c.text)
-		require.NoError(t, err)
+		key := must.Get(api.ParseKey(c.text))(t)
 		require.Equal(t, c.key, key)
 		require.Equal(t, c.text, api.FormatKey(key))
 	}
 	for _, text := range []string{"", "/", "ns/", "/name", "a/b/c", "//"} {
-		_, err := api.ParseKey(text)
-		require.ErrorContains(t, err, fmt.Sprintf("api: %q is not a key", text))
+		require.ErrorContains(t, must.Err(api.ParseKey(text)), fmt.Sprintf("api: %q is not a key", text))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const (
@@ -361,12 +362,11 @@ func TestErrorEventsEndAWatch(t *testing.T) {
 }
 
 func TestRefusedConnectionsAreRecognised(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
 	r := pods(t, apiclient.Config{Host: "http://" + addr})
-	_, err = r.List(t.Context(), api.Options[*corev1.Pod]{}, nil)
+	_, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, nil)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.ErrorContains(t, err, "list pods: dial tcp "+addr)
 	for _, err := range r.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
@@ -379,8 +379,7 @@ func TestAnErrorOfEachEndsTheList(t *testing.T) {
 	_, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return io.ErrShortBuffer })
 	require.ErrorIs(t, err, io.ErrShortBuffer)
 	var got []*corev1.Pod
-	meta, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, keep(&got))
-	require.NoError(t, err)
+	meta := must.Get(r.List(t.Context(), api.Options[*corev1.Pod]{}, keep(&got)))(t)
 	require.Len(t, got, 1)
 	require.Equal(t, "9", meta.ResourceVersion)
 }

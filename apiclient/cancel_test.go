@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // hang blocks a handler until its client has gone. A server notices that after it has read the body.
@@ -136,8 +137,7 @@ func TestCancellationWhileDialling(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				start := time.Now()
-				err := call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, ""))
-				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "")), context.DeadlineExceeded)
 				require.Equal(t, time.Second, time.Since(start))
 			})
 		})
@@ -231,8 +231,7 @@ func TestNothingCutsALongAnswer(t *testing.T) {
 		})
 		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		var listed []*pod
-		_, err := r.List(t.Context(), api.Options[*pod]{}, keep(&listed))
-		require.NoError(t, err)
+		must.Get(r.List(t.Context(), api.Options[*pod]{}, keep(&listed)))(t)
 		require.Len(t, listed, 1)
 		events := 0
 		for _, err := range r.Watch(t.Context(), api.Options[*pod]{}) {

@@ -180,11 +180,10 @@ func TestInCluster(t *testing.T) {
 	env := map[string]string{}
 	getenv := func(k string) string { return env[k] }
 
-	_, err := apiclient.InClusterAt(getenv, dir)
-	require.ErrorIs(t, err, apiclient.ErrNotInCluster)
+	require.ErrorIs(t, must.Err(apiclient.InClusterAt(getenv, dir)), apiclient.ErrNotInCluster)
 
 	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
-	_, err = apiclient.InClusterAt(getenv, dir)
+	_, err := apiclient.InClusterAt(getenv, dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.False(t, errors.Is(err, apiclient.ErrNotInCluster))
 

@@ -101,6 +101,5 @@ func TestWritersMeet(t *testing.T) {
 
 func patchOf(t *testing.T, v any) apiclient.Patch {
 	t.Helper()
-	p := must.Get(apiclient.MergePatch(v))(t)
-	return p
+	return must.Get(apiclient.MergePatch(v))(t)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
 )
@@ -74,10 +75,8 @@ func TestTheSuiteSeesMetadataOnly(t *testing.T) {
 	asked := ""
 	cfg := onLoopback(t, recorderOf(&asked))
 	r := apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, cfg), podResource, "")
-	_, err := r.List(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}, func(*metav1.PartialObjectMetadata) error { return nil })
-	require.NoError(t, err)
+	must.Get(r.List(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}, func(*metav1.PartialObjectMetadata) error { return nil }))(t)
 	require.Contains(t, asked, "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
-	_, err = r.Get(t.Context(), web, metav1.GetOptions{})
-	require.Error(t, err, "a list is not an object")
+	require.Error(t, must.Err(r.Get(t.Context(), web, metav1.GetOptions{})), "a list is not an object")
 	require.Contains(t, asked, "as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 }

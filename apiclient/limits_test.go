@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // endless is a transport whose answers begin with head and then repeat tail without end.
@@ -151,8 +152,7 @@ func TestTheLimitIsTheCallers(t *testing.T) {
 			break
 		}
 	}
-	_, err := apiclient.New(apiclient.Config{Host: "http://h", MaxObjectBytes: -1})
-	require.ErrorContains(t, err, "Config.MaxObjectBytes: ")
+	require.ErrorContains(t, must.Err(apiclient.New(apiclient.Config{Host: "http://h", MaxObjectBytes: -1})), "Config.MaxObjectBytes: ")
 }
 
 func TestTheLargestLimit(t *testing.T) {
@@ -161,6 +161,5 @@ func TestTheLargestLimit(t *testing.T) {
 	var document metav1.TypeMeta
 	require.NoError(t, newClient(t, cfg).GetDocument(t.Context(), "/version", &document))
 	require.Equal(t, "Pod", document.Kind)
-	_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{}))(t)
 }

@@ -308,8 +308,7 @@ func TestAProxysCertificateIsVerified(t *testing.T) {
 	t.Run("an https proxy that requires a client certificate", func(t *testing.T) {
 		config := ours.server(t, unchanged)
 		config.ClientAuth, config.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12
-		err := get(config, trusting)
-		require.ErrorContains(t, err, u.Host+" requires a client certificate")
+		require.ErrorContains(t, get(config, trusting), u.Host+" requires a client certificate")
 	})
 	t.Run("insecure", func(t *testing.T) {
 		require.NoError(t, get(ours.server(t, unchanged), func(c *apiclient.Config) { c.TLS.CAData, c.TLS.Insecure = nil, true }))

@@ -59,6 +59,12 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// onRig runs a test in a bubble, with a rig.
+func onRig(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newRig(t)) })
+}
+
 func (r *rig) now() *tls.Config {
 	c := r.tls.Load().Clone()
 	c.NextProtos = []string{"h2", "http/1.1"}

@@ -60,8 +60,7 @@ func (v *volume) replace(files map[string][]byte) {
 const soon = 5 * time.Second
 
 func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		pair := func(name string) map[string][]byte {
 			cert, key := r.authority.client(t, name)
 			return map[string][]byte{"tls.crt": cert, "tls.key": key}
@@ -112,8 +111,7 @@ func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
 }
 
 func TestARotatedAuthorityIsTrusted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		other := newAuthority(t)
 		files := newVolume(t, map[string][]byte{"ca.crt": r.authority.pem})
 		cfg := r.config()
@@ -139,8 +137,7 @@ func TestARotatedAuthorityIsTrusted(t *testing.T) {
 }
 
 func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		files := newVolume(t, map[string][]byte{"ca.crt": r.authority.pem})
 		cfg := r.config()
 		cfg.TLS = apiclient.TLS{CAFile: files.path("ca.crt")}
@@ -164,15 +161,13 @@ func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
 		r.is(v, "nobody")
 		r.tls.Store(newAuthority(t).server(t, unchanged))
 		hangUp(v)
-		_, err = r.users(v)
-		require.ErrorAs(t, err, &typed)
+		require.ErrorAs(t, must.Err(r.users(v)), &typed)
 		require.NoError(t, typed.Stale, "the file is there again")
 	})
 }
 
 func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		cert, key := r.authority.client(t, "first")
 		newCert, newKey := r.authority.client(t, "second")
 		stranger := newAuthority(t)
@@ -257,8 +252,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 
 // TestTwoVersionsThatLookAlike replaces a token so that only its content differs.
 func TestTwoVersionsThatLookAlike(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		path := filepath.Join(t.TempDir(), "token")
 		put := func(token string) {
 			require.NoError(t, os.WriteFile(path, []byte(token), 0o600))
@@ -326,8 +320,7 @@ func certificateOf(t *testing.T, a *authority, name string) *tls.Certificate {
 }
 
 func TestASourceOfCredentials(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		one := apiclient.Credentials{Token: apiclient.NewSecret("one"), Certificate: certificateOf(t, r.authority, "first")}
 		two := apiclient.Credentials{Token: apiclient.NewSecret("two"), Certificate: one.Certificate}
 		three := apiclient.Credentials{Certificate: certificateOf(t, r.authority, "third")}
@@ -381,11 +374,9 @@ func TestASourceOfCredentials(t *testing.T) {
 		require.ErrorContains(t, err, "get pods default/web: apiclient: the token of *apiclient_test.source cannot be sent in a header")
 		require.NotContains(t, err.Error(), secret)
 		s.newest = apiclient.Credentials{Certificate: &tls.Certificate{}}
-		_, err = r.users(v)
-		require.ErrorContains(t, err, "lacks its certificate or its key")
+		require.ErrorContains(t, must.Err(r.users(v)), "lacks its certificate or its key")
 		s.err = io.ErrClosedPipe
-		_, err = r.users(v)
-		require.ErrorIs(t, err, io.ErrClosedPipe)
+		require.ErrorIs(t, must.Err(r.users(v)), io.ErrClosedPipe)
 	})
 }
 
@@ -393,16 +384,14 @@ func TestACertificateOfASourceNeedsATransportThatCanUseIt(t *testing.T) {
 	a := newAuthority(t)
 	s := &source{newest: apiclient.Credentials{Certificate: certificateOf(t, a, "jane")}}
 	v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), Credentials: s}), podResource, "")
-	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
-	require.ErrorContains(t, err, "which Config.Transport cannot use")
+	require.ErrorContains(t, must.Err(v.Get(t.Context(), web, metav1.GetOptions{})), "which Config.Transport cannot use")
 	s.newest = apiclient.Credentials{Token: apiclient.NewSecret("x")}
 	must.Get(v.Get(t.Context(), web, metav1.GetOptions{}))(t)
 }
 
 // TestManyRequestsWhileEverythingRotates is for the race detector.
 func TestManyRequestsWhileEverythingRotates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		certs := make([]*tls.Certificate, 4)
 		for i := range certs {
 			certs[i] = certificateOf(t, r.authority, fmt.Sprint(i))
@@ -437,8 +426,7 @@ func TestManyRequestsWhileEverythingRotates(t *testing.T) {
 }
 
 func TestAClientCertificateOutOfDateIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		refuse := func(req *http.Request) bool {
 			leaf := req.TLS.PeerCertificates[0]
 			return time.Now().After(leaf.NotAfter) || time.Now().Before(leaf.NotBefore)
@@ -450,17 +438,15 @@ func TestAClientCertificateOutOfDateIsNamed(t *testing.T) {
 		cfg := r.config()
 		cfg.TLS.CertData, cfg.TLS.KeyData = cert, apiclient.NewSecret(string(key))
 		v := r.view(cfg)
-		_, err := r.users(v)
-		require.ErrorContains(t, err, `(the client certificate is not valid yet: subject "CN=leaf"`)
+		require.ErrorContains(t, must.Err(r.users(v)), `(the client certificate is not valid yet: subject "CN=leaf"`)
 		in(2 * time.Minute)
 		r.is(v, "leaf")
 		in(59 * time.Minute)
-		_, err = r.users(v)
-		require.Error(t, err, "the server's has expired too")
+		require.Error(t, must.Err(r.users(v)), "the server's has expired too")
 		other := r.authority.server(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(time.Hour) })
 		other.ClientAuth = tls.RequestClientCert
 		r.tls.Store(other)
-		_, err = r.users(v)
+		_, err := r.users(v)
 		require.ErrorContains(t, err, `(the client certificate has expired: subject "CN=leaf"`)
 		require.True(t, apierrors.IsUnauthorized(err))
 	})
@@ -482,13 +468,11 @@ func TestEveryTokenThatWasSentIsHidden(t *testing.T) {
 			token = fmt.Sprintf("%s-number-%d", secret, i)
 		}
 		s.newest.Token = apiclient.NewSecret(token)
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.ErrorContains(t, err, "you are Bearer REDACTED, and were REDACTED.")
+		require.ErrorContains(t, must.Err(r.Get(t.Context(), web, metav1.GetOptions{})), "you are Bearer REDACTED, and were REDACTED.")
 	}
 	for i := range 100 {
 		s.newest.Token = apiclient.NewSecret(fmt.Sprint("other-", i))
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.ErrorContains(t, err, "you are Bearer REDACTED, and were ")
+		require.ErrorContains(t, must.Err(r.Get(t.Context(), web, metav1.GetOptions{})), "you are Bearer REDACTED, and were ")
 	}
 	require.Equal(t, 16, r.Client().Remembered(), "a source that gives another token each time costs no memory")
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,8 +40,7 @@ func TestAFIFOIsNotRead(t *testing.T) {
 // TestAFIFOThatReplacesAFileIsNotRead has a request that reads its token again. Opening the FIFO would block this
 // request and all others.
 func TestAFIFOThatReplacesAFileIsNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		path := filepath.Join(t.TempDir(), "token")
 		require.NoError(t, os.WriteFile(path, []byte("one"), 0o600))
 		cfg := r.config()

@@ -1,7 +1,6 @@
 package apiclient_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
@@ -26,12 +26,9 @@ func withServer(t *testing.T, o testserver.Options, test func(t *testing.T, s *t
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := testserver.New(o)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
+		stop := fixture.Start(t, s.Run)
 		test(t, s, newClient(t, to(s)))
-		cancel()
-		require.NoError(t, <-done)
+		stop()
 	})
 }
 
@@ -49,10 +46,9 @@ func TestTheLifeOfAPod(t *testing.T) {
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "")
 		before := newPod("web")
 
-		dry, err := pods.Create(ctx, before, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		require.NoError(t, err)
+		dry := must.Get(pods.Create(ctx, before, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))(t)
 		require.NotEmpty(t, dry.UID)
-		_, err = pods.Get(ctx, web, metav1.GetOptions{})
+		_, err := pods.Get(ctx, web, metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.EqualError(t, err, `get pods default/web: pods "web" not found`)
 
@@ -76,19 +72,16 @@ func TestTheLifeOfAPod(t *testing.T) {
 		require.Equal(t, corev1.PodRunning, running.Status.Phase)
 		require.Empty(t, running.Spec.PriorityClassName, "the spec is not written with the status")
 
-		merge, err := apiclient.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front", "app": nil}}})
-		require.NoError(t, err)
+		merge := must.Get(apiclient.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front", "app": nil}}}))(t)
 		patched := must.Get(pods.Patch(ctx, web, merge, apiclient.PatchOptions{}))(t)
 		require.Equal(t, map[string]string{"tier": "front"}, patched.Labels)
-		test, err := apiclient.JSONPatch(
+		test := must.Get(apiclient.JSONPatch(
 			apiclient.JSONPatchOperation{Op: "test", Path: "/metadata/labels/tier", Value: "front"},
 			apiclient.JSONPatchOperation{Op: "replace", Path: "/metadata/labels/tier", Value: "back"},
-		)
-		require.NoError(t, err)
+		))(t)
 		patched = must.Get(pods.Patch(ctx, web, test, apiclient.PatchOptions{}))(t)
 		require.Equal(t, "back", patched.Labels["tier"])
-		_, err = pods.Patch(ctx, web, test, apiclient.PatchOptions{})
-		require.Error(t, err, "the condition no longer holds")
+		require.Error(t, must.Err(pods.Patch(ctx, web, test, apiclient.PatchOptions{})), "the condition no longer holds")
 
 		o := apiclient.ApplyOptions{}
 		o.FieldManager, o.Force = "leat", true
@@ -100,8 +93,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 		require.ErrorContains(t, err, "delete pods default/web: ")
 		require.NoError(t, pods.Delete(ctx, web, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &right}, GracePeriodSeconds: new(int64)}))
-		_, err = pods.Get(ctx, web, metav1.GetOptions{})
-		require.True(t, apierrors.IsNotFound(err))
+		require.True(t, apierrors.IsNotFound(must.Err(pods.Get(ctx, web, metav1.GetOptions{}))))
 
 		for _, name := range []string{"a", "b", "c"} {
 			p := newPod(name)
@@ -142,8 +134,7 @@ func TestSubresources(t *testing.T) {
 		done, err := apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").Create(ctx, eviction, metav1.CreateOptions{})
 		require.NoError(t, err)
 		require.Equal(t, metav1.StatusSuccess, done.Status)
-		_, err = pods.Get(ctx, web, metav1.GetOptions{})
-		require.True(t, apierrors.IsNotFound(err))
+		require.True(t, apierrors.IsNotFound(must.Err(pods.Get(ctx, web, metav1.GetOptions{}))))
 
 		_, err = apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").Create(ctx, eviction, metav1.CreateOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%v", err)

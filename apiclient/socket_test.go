@@ -102,8 +102,7 @@ func TestAHalfOpenConnectionEndsItsWatches(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, failed, "watch pods: ")
-	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err, "the dead connection is not used again")
+	require.NoError(t, must.Err(v.Get(t.Context(), web, metav1.GetOptions{})), "the dead connection is not used again")
 }
 
 func TestAResetInTheMiddleOfAnAnswer(t *testing.T) {
@@ -186,8 +185,7 @@ func TestHTTP2CanBeDisabled(t *testing.T) {
 
 // TestIdleConnectionsAreKept sends as many concurrent requests as there may be idle connections, twice.
 func TestIdleConnectionsAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		const calls = 25
 		arrived := make(chan struct{}, calls)
 		release := make(chan struct{})
@@ -275,8 +273,7 @@ func TestTheServerIsFoundByAddressesOfEveryKind(t *testing.T) {
 	defer serving.Wait()
 	defer server.Close()
 	cfg := apiclient.Config{Host: "https://" + l.Addr().String(), TLS: apiclient.TLS{CAData: a.pem}}
-	_, err = pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
-	require.ErrorContains(t, err, "not ::1")
+	require.ErrorContains(t, must.Err(pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})), "not ::1")
 	cfg.TLS.ServerName = "server.memory"
 	must.Get(pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{}))(t)
 }
@@ -297,8 +294,7 @@ func TestAnAnswerThatSwitchesProtocolsEnds(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := pods(t, cfg).Get(ctx, web, metav1.GetOptions{})
-	require.ErrorContains(t, err, "101 Switching Protocols")
+	require.ErrorContains(t, must.Err(pods(t, cfg).Get(ctx, web, metav1.GetOptions{})), "101 Switching Protocols")
 	require.NoError(t, ctx.Err())
 	require.NoError(t, <-ended, "the connection was not closed")
 }

@@ -28,8 +28,7 @@ func TestPodLogs(t *testing.T) {
 		_, err := c.Stream(t.Context(), podResource, web, "log", nil)
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.ErrorContains(t, err, "get pods default/web/log: ")
-		_, err = c.Stream(t.Context(), podResource, api.Key{Name: "web"}, "log", nil)
-		require.ErrorContains(t, err, "pods need a namespace")
+		require.ErrorContains(t, must.Err(c.Stream(t.Context(), podResource, api.Key{Name: "web"}, "log", nil)), "pods need a namespace")
 
 		must.Get(s.Create(podResource, newPod("web")))(t)
 		require.NoError(t, s.AppendLog(web, "c", "one", "two"))
@@ -134,8 +133,7 @@ func TestCompressedStreamsAreNotLate(t *testing.T) {
 			}
 			_ = gz.Close()
 		})
-		log, err := newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil)
-		require.NoError(t, err)
+		log := must.Get(newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil))(t)
 		defer log.Close()
 		lines := bufio.NewReader(log)
 		for _, want := range []string{"one\n", "two\n"} {
@@ -143,7 +141,7 @@ func TestCompressedStreamsAreNotLate(t *testing.T) {
 			require.Equal(t, want, line)
 			read <- struct{}{}
 		}
-		_, err = lines.ReadString('\n')
+		_, err := lines.ReadString('\n')
 		require.Equal(t, io.EOF, err)
 	})
 }

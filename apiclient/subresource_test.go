@@ -129,8 +129,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 // TestFieldManagersAreRecorded writes a status with two managers. The second must force fields of the first.
 func TestFieldManagersAreRecorded(t *testing.T) {
 	withServer(t, testserver.Options{ManagedFields: true}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
-		_, err := s.Create(podResource, newPod("web"))
-		require.NoError(t, err)
+		must.Get(s.Create(podResource, newPod("web")))(t)
 		view := apiclient.NewPartial[*corev1.Pod](c, podResource, "default")
 		status := func(manager, phase string, force bool) (*corev1.Pod, error) {
 			o := apiclient.ApplyOptions{Subresource: "status"}
@@ -142,7 +141,7 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 		first := pod.ManagedFields[0]
 		require.Equal(t, "kubelet Apply status", first.Manager+" "+string(first.Operation)+" "+first.Subresource)
 
-		_, err = status("other", "Failed", false)
+		_, err := status("other", "Failed", false)
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 		tries := 0
 		err = apiclient.RetryOnConflict(t.Context(), apiclient.ConflictOptions{}, func(context.Context) error {
@@ -170,9 +169,8 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 func TestStrictFieldValidation(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		twice := apiclient.Subresource[*doubled, *corev1.Pod](c, podResource, web, "status")
-		_, err := s.Create(podResource, newPod("web"))
-		require.NoError(t, err)
-		_, err = twice.Update(t.Context(), &doubled{}, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+		must.Get(s.Create(podResource, newPod("web")))(t)
+		_, err := twice.Update(t.Context(), &doubled{}, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 		require.True(t, apierrors.IsBadRequest(err), "%v", err)
 		require.ErrorContains(t, err, `strict decoding error: duplicate field "status.phase"`)
 		pod := must.Get(twice.Update(t.Context(), &doubled{}, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationIgnore}))(t)

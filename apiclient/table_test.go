@@ -21,8 +21,7 @@ func TestTables(t *testing.T) {
 			must.Get(s.Create(podResource, newPod(name)))(t)
 		}
 		tables := apiclient.TablesOf(c, podResource, "default")
-		first, err := tables.List(t.Context(), metav1.ListOptions{Limit: 1}, "")
-		require.NoError(t, err)
+		first := must.Get(tables.List(t.Context(), metav1.ListOptions{Limit: 1}, ""))(t)
 		require.Equal(t, "Name", first.ColumnDefinitions[0].Name)
 		require.Len(t, first.Rows, 1)
 		require.Equal(t, "a", first.Rows[0].Cells[0])
@@ -36,7 +35,7 @@ func TestTables(t *testing.T) {
 
 		one := must.Get(tables.Get(t.Context(), api.Key{Name: "b"}, metav1.GetOptions{}, metav1.IncludeObject))(t)
 		require.Contains(t, string(one.Rows[0].Object.Raw), `"containers"`)
-		_, err = tables.Get(t.Context(), api.Key{Name: "c"}, metav1.GetOptions{}, "")
+		_, err := tables.Get(t.Context(), api.Key{Name: "c"}, metav1.GetOptions{}, "")
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.ErrorContains(t, err, "get pods default/c: ")
 		require.NotErrorIs(t, err, apiclient.ErrNoTable)

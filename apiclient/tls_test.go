@@ -309,13 +309,12 @@ func TestTLSInABubble(t *testing.T) {
 			Host: "https://server.memory", DialContext: dial, TLS: apiclient.TLS{CAData: a.pem},
 		})
 		r := apiclient.NewTyped[*pod](client, podResource, "")
-		got, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.NoError(t, err)
+		got := must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
 		require.Equal(t, "7", got.ResourceVersion)
 
 		<-time.After(40 * time.Minute) // pings keep the connection until it is idle for too long
 		<-time.After(2 * time.Hour)    // now the certificate has expired
-		_, err = r.Get(t.Context(), web, metav1.GetOptions{})
+		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
 		require.ErrorContains(t, err, "has expired")
 		require.ErrorContains(t, err, "valid from 1999-12-31T23:00:00Z to 2000-01-01T01:00:00Z")
 	})

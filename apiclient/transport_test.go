@@ -246,8 +246,7 @@ func TestAProxyIsUsed(t *testing.T) {
 		answer(200, jsonType, onePod)(w, r)
 	}))
 	defer server.Close()
-	_, err := pods(t, apiclient.Config{Host: "http://far.example", ProxyURL: proxy(server.URL)}).Get(t.Context(), web, metav1.GetOptions{})
-	require.NoError(t, err)
+	must.Get(pods(t, apiclient.Config{Host: "http://far.example", ProxyURL: proxy(server.URL)}).Get(t.Context(), web, metav1.GetOptions{}))(t)
 	require.Equal(t, "http://far.example/api/v1/namespaces/default/pods/web", asked)
 }
 
@@ -271,8 +270,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 	code = 404
 	for range 3 {
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.Error(t, err)
+		require.Error(t, must.Err(r.Get(t.Context(), web, metav1.GetOptions{})))
 	}
 	require.EqualValues(t, 1, conns.Load())
 	code = 200

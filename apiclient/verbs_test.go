@@ -88,25 +88,22 @@ func TestVerbsOnTheWire(t *testing.T) {
 			return err
 		}, "PUT", "/base/api/v1/namespaces/default/pods/web/status", "", nil, `{"kind":"Pod"}`},
 		{"JSON patch", func(ctx context.Context) error {
-			p, err := apiclient.JSONPatch(apiclient.JSONPatchOperation{Op: "remove", Path: "/spec/nodeName"})
-			require.NoError(t, err)
-			_, err = all.Patch(ctx, web, p, apiclient.PatchOptions{})
+			p := must.Get(apiclient.JSONPatch(apiclient.JSONPatchOperation{Op: "remove", Path: "/spec/nodeName"}))(t)
+			_, err := all.Patch(ctx, web, p, apiclient.PatchOptions{})
 			return err
 		}, "PATCH", "/base/api/v1/namespaces/default/pods/web", "", map[string]string{"Content-Type": "application/json-patch+json"}, `[{"op":"remove","path":"/spec/nodeName"}]`},
 		{"merge patch of the status", func(ctx context.Context) error {
-			p, err := apiclient.MergePatch(map[string]any{"status": nil})
-			require.NoError(t, err)
+			p := must.Get(apiclient.MergePatch(map[string]any{"status": nil}))(t)
 			o := apiclient.PatchOptions{Subresource: "status"}
 			o.FieldManager = "leat"
-			_, err = all.Patch(ctx, web, p, o)
+			_, err := all.Patch(ctx, web, p, o)
 			return err
 		}, "PATCH", "/base/api/v1/namespaces/default/pods/web/status", "fieldManager=leat", map[string]string{"Content-Type": "application/merge-patch+json"}, `{"status":null}`},
 		{"strategic patch", func(ctx context.Context) error {
-			p, err := apiclient.StrategicPatch(map[string]any{"metadata": map[string]any{"labels": map[string]string{"a": "b"}}})
-			require.NoError(t, err)
+			p := must.Get(apiclient.StrategicPatch(map[string]any{"metadata": map[string]any{"labels": map[string]string{"a": "b"}}}))(t)
 			o := apiclient.PatchOptions{}
 			o.DryRun = []string{"All"}
-			_, err = all.Patch(ctx, web, p, o)
+			_, err := all.Patch(ctx, web, p, o)
 			return err
 		}, "PATCH", "/base/api/v1/namespaces/default/pods/web", "dryRun=All", map[string]string{"Content-Type": "application/strategic-merge-patch+json"}, `{"metadata":{"labels":{"a":"b"}}}`},
 		{"apply patch", func(ctx context.Context) error {
@@ -316,8 +313,7 @@ func TestMisuseSendsNoRequest(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "apiclient: the Client of pods is nil", func() { apiclient.NewPartial[*pod](nil, podResource, "") })
 	require.Panics(t, func() { apiclient.NewPartial[*pod](all.Client(), api.Resource{}, "") })
-	_, err := apiclient.MergePatch(func() {})
-	require.ErrorContains(t, err, "make a patch of a func()")
+	require.ErrorContains(t, must.Err(apiclient.MergePatch(func() {})), "make a patch of a func()")
 }
 
 func TestCredentialsAndHeaders(t *testing.T) {
@@ -440,8 +436,7 @@ func TestTheFieldManagerOfTheClient(t *testing.T) {
 		},
 	} {
 		for name, call := range calls {
-			_, err := call(t.Context())
-			require.NoError(t, err, name)
+			require.NoError(t, must.Err(call(t.Context())), name)
 			require.Equal(t, want, got.Query.Get("fieldManager"), name)
 		}
 	}

@@ -144,8 +144,7 @@ func TestWrappedRequestsThatAreChanged(t *testing.T) {
 // TestAWrapperServesAllTransports rotates a client certificate. The new connection uses the same wrapper, and
 // CloseIdleConnections closes connections although the wrapper does not have this method.
 func TestAWrapperServesAllTransports(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		made, wrapper := 0, &tracer{}
 		s := &source{}
 		cfg := r.config()

@@ -92,8 +92,7 @@ func TestListsFailAsGetsDo(t *testing.T) {
 		require.ErrorContains(r, err, "list widgets.leat.test: ")
 
 		waits := cachedclient.NewTyped(r.live, informer.New(r.live, informer.Options[*widget]{}), cachedclient.Options{})
-		_, err = waits.List(expired(r), cachedclient.ListOptions{})
-		require.ErrorIs(r, err, cachedclient.ErrNotSynced)
+		require.ErrorIs(r, must.Err(waits.List(expired(r), cachedclient.ListOptions{})), cachedclient.ErrNotSynced)
 	})
 }
 

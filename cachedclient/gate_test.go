@@ -46,8 +46,7 @@ func callReady(g *cachedclient.Gate, key api.Key) *readyCall {
 }
 
 func mustMerge(t testing.TB, v any) apiclient.Patch {
-	p := must.Get(apiclient.MergePatch(v))(t)
-	return p
+	return must.Get(apiclient.MergePatch(v))(t)
 }
 
 // TestGateWaitsForEveryKindOfWrite makes one write while the informer gets no events. The next reconcile of this key
@@ -190,14 +189,12 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 				all(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "", ""))
 		}},
 		{"a write that fails", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
-			require.True(r, apierrors.IsAlreadyExists(err))
+			require.True(r, apierrors.IsAlreadyExists(must.Err(r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{}))))
 			w := r.get(alpha)
 			w.ResourceVersion = "1"
-			_, err = r.widgets.Update(ctx, w, metav1.UpdateOptions{})
-			require.True(r, apierrors.IsConflict(err))
+			require.True(r, apierrors.IsConflict(must.Err(r.widgets.Update(ctx, w, metav1.UpdateOptions{}))))
 			uid := types.UID("another")
-			err = r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			err := r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 			require.True(r, apierrors.IsConflict(err))
 			return nil
 		}},
@@ -432,8 +429,7 @@ func TestGateAfterARestore(t *testing.T) {
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
 		require.EqualValues(r, 1, a.calls.Load())
 		require.Zero(r, g.Stats().TimedOut)
-		_, err := r.widgets.Get(r.Context(), beta)
-		require.True(r, apierrors.IsNotFound(err))
+		require.True(r, apierrors.IsNotFound(must.Err(r.widgets.Get(r.Context(), beta))))
 	})
 }
 
@@ -511,16 +507,14 @@ func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 		require.Zero(r, g.Stats().TimedOut)
 
 		resume = r.stallEvents()
-		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"finalizers": nil}}), patchOptions)
-		require.NoError(r, err)
+		must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"finalizers": nil}}), patchOptions))(r)
 		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 		require.False(r, callReady(g, owner).ready, "the cached version is the one from before the delete")
 		resume()
 		require.Zero(r, i.Cache().Len())
 
 		forbidden := r.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"deletecollection"}}, Effect: faults.Fail{Code: 403}})
-		err = parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		require.True(r, apierrors.IsForbidden(err))
+		require.True(r, apierrors.IsForbidden(parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})))
 		require.Equal(r, 1, forbidden.Seen())
 		require.True(r, callReady(g, owner).ready, "nothing was deleted")
 	})
@@ -703,8 +697,7 @@ func TestDeleteAnswersWithoutUID(t *testing.T) {
 			}
 			require.NoError(r, r.widgets.Delete(g.Begin(r.Context(), owner), alpha, o))
 			require.False(r, callReady(g, owner).ready)
-			_, err := r.widgets.Get(r.Context(), alpha)
-			require.True(r, apierrors.IsNotFound(err))
+			require.True(r, apierrors.IsNotFound(must.Err(r.widgets.Get(r.Context(), alpha))))
 		})
 	}
 }
@@ -772,8 +765,7 @@ func TestDeleteCollectionWithoutACache(t *testing.T) {
 		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{})
 		require.NoError(r, c.DeleteCollection(g.Begin(r.Context(), owner), metav1.DeleteOptions{}, metav1.ListOptions{}))
 		require.True(r, callReady(g, owner).ready)
-		_, err := r.Server.Get(widgets, alpha)
-		require.True(r, apierrors.IsNotFound(err))
+		require.True(r, apierrors.IsNotFound(must.Err(r.Server.Get(widgets, alpha))))
 	})
 }
 

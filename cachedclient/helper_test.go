@@ -106,8 +106,7 @@ func (r *rig) answer(verb, body string) {
 }
 
 func (r *rig) get(key api.Key) *widget {
-	w := must.Get(r.widgets.Get(r.Context(), key))(r)
-	return w
+	return must.Get(r.widgets.Get(r.Context(), key))(r)
 }
 
 // feed is a lister and watcher whose events the test sends.

@@ -62,8 +62,7 @@ func TestOverlayShowsWrites(t *testing.T) {
 			require.Equal(r, []string{"default/held=1", "default/other=1"}, r.listed(cachedclient.ListOptions{}, cachedclient.By(byNode, "")))
 			require.Equal(r, []string{"default/alpha=2"}, r.listed(cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}))
 			require.NotNil(r, r.get(api.KeyOf(held)).DeletionTimestamp)
-			_, err := r.widgets.Get(r.Context(), api.KeyOf(gone))
-			require.True(r, apierrors.IsNotFound(err))
+			require.True(r, apierrors.IsNotFound(must.Err(r.widgets.Get(r.Context(), api.KeyOf(gone)))))
 		}
 		check()
 		resume()
@@ -161,14 +160,13 @@ func TestOverlayOfObjectsThatLeaveTheSelection(t *testing.T) {
 		client: overlaid, informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app"}}, namespace: "default", have: []*widget{labelled},
 	}, func(r *rig) {
 		resume := r.stallEvents()
-		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions)
-		require.NoError(r, err)
+		must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions))(r)
 		elsewhere := named("beta", 1)
 		elsewhere.Namespace, elsewhere.Labels = "elsewhere", labelled.Labels
 		require.NoError(r, errors.Join(creates(named("beta", 1))(r.Context(), r), creates(elsewhere)(r.Context(), r)))
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 
-		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
+		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
 		require.NoError(r, err)
 		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
 		resume()

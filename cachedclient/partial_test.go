@@ -73,8 +73,7 @@ func TestReadsStartNoInformer(t *testing.T) {
 		w := must.Get(live.Get(r.Context(), alpha))(r)
 		require.EqualValues(r, 1, w.Spec.Size)
 		require.NoError(r, live.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
-		_, err = live.Get(r.Context(), alpha)
-		require.True(r, apierrors.IsNotFound(err))
+		require.True(r, apierrors.IsNotFound(must.Err(live.Get(r.Context(), alpha))))
 	})
 }
 
@@ -90,8 +89,7 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: whole}))
 		require.Empty(r, factory.Status(), "a write without a gate starts no informer")
 
-		_, err := whole.Get(expired(r), alpha)
-		require.ErrorIs(r, err, cachedclient.ErrNotSynced, "the factory does not run")
+		require.ErrorIs(r, must.Err(whole.Get(expired(r), alpha)), cachedclient.ErrNotSynced, "the factory does not run")
 		stop := r.Start(factory.Run)
 		list := must.Get(whole.List(r.Context(), cachedclient.ListOptions{}))(r)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
@@ -114,7 +112,7 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 
 		stop()
 		late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory})
-		_, err = late.Get(r.Context(), alpha)
+		_, err := late.Get(r.Context(), alpha)
 		require.ErrorIs(r, err, informer.ErrStopped)
 		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: ")
 	})
@@ -175,8 +173,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(testserver.Options{})
 		server.Register(widgets)
-		_, err := server.Create(widgets, named("alpha", 1))
-		require.NoError(t, err)
+		must.Get(server.Create(widgets, named("alpha", 1)))(t)
 		forbidden := server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		fixture.Start(t, server.Run)
 		c := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
@@ -188,7 +185,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err = reads.Get(ctx, alpha)
+		_, err := reads.Get(ctx, alpha)
 		require.ErrorIs(t, err, cachedclient.ErrNotSynced)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, apierrors.IsForbidden(err))
@@ -200,8 +197,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		never := informer.New(live, informer.Options[*widget]{})
 		server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		fixture.Start(t, never.Run)()
-		_, err = cachedclient.NewTyped(live, never, cachedclient.Options{}).Get(t.Context(), alpha)
-		require.ErrorIs(t, err, informer.ErrStopped)
+		require.ErrorIs(t, must.Err(cachedclient.NewTyped(live, never, cachedclient.Options{}).Get(t.Context(), alpha)), informer.ErrStopped)
 		stop()
 	})
 }

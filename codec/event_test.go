@@ -175,10 +175,9 @@ func TestOddErrorEvent(t *testing.T) {
 func TestUnknownEventMayBeSkipped(t *testing.T) {
 	for _, media := range []string{asJSON, asProtobuf} {
 		stream := streamOf(media, "ADDED", newPod(1), "PRUNED", newPod(2), "ADDED", newPod(3))
-		reader, err := podCodec.NewEventReader(context.Background(), bytes.NewReader(stream), media, pods, podOptions{})
-		require.NoError(t, err)
+		reader := must.Get(podCodec.NewEventReader(context.Background(), bytes.NewReader(stream), media, pods, podOptions{}))(t)
 		must.Get(reader.Next())(t)
-		_, err = reader.Next()
+		_, err := reader.Next()
 		require.ErrorIs(t, err, codec.ErrUnknownEvent)
 		require.EqualError(t, err, `codec: unknown event type "PRUNED"`)
 		event := must.Get(reader.Next())(t)

@@ -60,19 +60,15 @@ func TestMarshalFillsInKind(t *testing.T) {
 
 func TestMarshalRejectsOtherValues(t *testing.T) {
 	list := []int{1}
-	_, err := codec.Marshal(&list, asJSON, widgets)
-	require.ErrorContains(t, err, "not a JSON object")
-	_, err = codec.Marshal(func() {}, asJSON, widgets)
+	require.ErrorContains(t, must.Err(codec.Marshal(&list, asJSON, widgets)), "not a JSON object")
+	_, err := codec.Marshal(func() {}, asJSON, widgets)
 	var unsupported *json.UnsupportedTypeError
 	require.ErrorAs(t, err, &unsupported)
-	_, err = codec.Marshal(&small{}, asProtobuf, widgets)
-	require.ErrorIs(t, err, codec.ErrMediaType)
+	require.ErrorIs(t, must.Err(codec.Marshal(&small{}, asProtobuf, widgets)), codec.ErrMediaType)
 	_, err = codec.Marshal(&justObjectMeta{}, asProtobuf, widgets)
 	require.ErrorIs(t, err, codec.ErrMediaType, "the embedded Marshal would drop the other fields")
-	_, err = codec.Marshal(selfMade{}, asProtobuf, widgets)
-	require.ErrorIs(t, err, codec.ErrMediaType)
-	_, err = codec.Marshal(&small{}, "text/plain", widgets)
-	require.ErrorIs(t, err, codec.ErrMediaType)
+	require.ErrorIs(t, must.Err(codec.Marshal(selfMade{}, asProtobuf, widgets)), codec.ErrMediaType)
+	require.ErrorIs(t, must.Err(codec.Marshal(&small{}, "text/plain", widgets)), codec.ErrMediaType)
 }
 
 // apimachinery's serializer reads the output of leat, and leat reads the output of apimachinery's serializer.

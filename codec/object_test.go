@@ -115,10 +115,8 @@ func TestUnsupportedMediaType(t *testing.T) {
 		_, err = podCodec.NewEventReader(context.Background(), strings.NewReader(""), media, pods, podOptions{})
 		require.ErrorIs(t, err, codec.ErrMediaType)
 	}
-	_, err := unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)
-	require.ErrorIs(t, err, codec.ErrMediaType)
-	_, err = smallCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)
-	require.ErrorIs(t, err, codec.ErrMediaType)
+	require.ErrorIs(t, must.Err(unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)), codec.ErrMediaType)
+	require.ErrorIs(t, must.Err(smallCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)), codec.ErrMediaType)
 }
 
 func TestObjectTooLarge(t *testing.T) {
@@ -129,9 +127,8 @@ func TestObjectTooLarge(t *testing.T) {
 		want  error
 	}{{len(body), nil}, {len(body) - 1, codec.ErrTooLarge}, {100, codec.ErrTooLarge}} {
 		c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
-		_, err := c.DecodeObject(context.Background(), strings.NewReader(string(body)), asJSON, pods)
-		require.ErrorIs(t, err, test.want)
-		_, _, err = collect(c, string(list), asJSON, pods, podOptions{})
+		require.ErrorIs(t, must.Err(c.DecodeObject(context.Background(), strings.NewReader(string(body)), asJSON, pods)), test.want)
+		_, _, err := collect(c, string(list), asJSON, pods, podOptions{})
 		require.ErrorIs(t, err, test.want)
 	}
 	sealedPod := sealed("v1", "Pod", newPod(1))
@@ -153,11 +150,9 @@ func TestObjectTooLarge(t *testing.T) {
 		require.Equal(t, test.limit, tooLarge.Limit)
 	}
 	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod)})
-	_, err := c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)
-	require.NoError(t, err)
+	must.Get(c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods))(t)
 	c = codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod) - 1})
-	_, err = c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)
-	require.ErrorIs(t, err, codec.ErrTooLarge)
+	require.ErrorIs(t, must.Err(c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)), codec.ErrTooLarge)
 }
 
 // An append to a slice of a shared object makes a copy: there is no room behind its elements.

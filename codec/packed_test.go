@@ -189,13 +189,11 @@ func TestCoding(t *testing.T) {
 	)
 	k := codec.NewPacker[*unstructured.Unstructured](codec.Options{})
 	pack := func(value string) *codec.Packed {
-		p := must.Get(k.Pack(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "b": value}}))(t)
-		return p
+		return must.Get(k.Pack(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "b": value}}))(t)
 	}
 	p := pack("x")
 	before := p.Len()
-	same, err := p.MarshalJSON()
-	require.NoError(t, err)
+	same := must.Get(p.MarshalJSON())(t)
 	data, plain := p.Data()
 	require.True(t, plain)
 	halves.Encode(p, []byte(data))
@@ -205,8 +203,7 @@ func TestCoding(t *testing.T) {
 	halves.Encode(p, []byte(data))
 	require.Equal(t, before/2, p.Len(), "encoded twice")
 	require.Equal(t, "a", p.GetName())
-	_, err = k.Unpack(p)
-	require.Error(t, err, "two halves are no JSON")
+	require.Error(t, must.Err(k.Unpack(p)), "two halves are no JSON")
 	stub := must.Get(k.Identities()(p))(t)
 	require.Equal(t, "a", stub.GetName())
 

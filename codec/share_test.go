@@ -34,8 +34,7 @@ func decoders(t testing.TB) func() func(b []byte) (any, error) {
 type marshaler interface{ Marshal() ([]byte, error) }
 
 func wireOf(t testing.TB, v marshaler) []byte {
-	b := must.Get(v.Marshal())(t)
-	return b
+	return must.Get(v.Marshal())(t)
 }
 
 // TestSharedPartsLikeOthers decodes random sequences of messages of every kind of k8s.io/api, with and without shared

@@ -381,16 +381,13 @@ func TestWirePlanBoundsNesting(t *testing.T) {
 		slices.Reverse(b)
 		return b
 	}
-	_, err := decode(nest(9999))
-	require.NoError(t, err)
-	_, err = decode(nest(10000))
-	require.ErrorContains(t, err, "nested deeper than 10000 levels")
+	must.Get(decode(nest(9999)))(t)
+	require.ErrorContains(t, must.Err(decode(nest(10000))), "nested deeper than 10000 levels")
 	var side []byte
 	for range 20_000 {
 		side = message(side)(19, "")
 	}
-	_, err = decode(side)
-	require.NoError(t, err, "side by side is not deep")
+	require.NoError(t, must.Err(decode(side)), "side by side is not deep")
 }
 
 // Only a struct whose fields all have numbers is requested in protobuf.
@@ -491,8 +488,7 @@ func FuzzWirePlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sameAsUnmarshal(t, b, typ, decode)
 		if _, err := decode(b); err == nil {
-			_, err := projection(b)
-			require.NoError(t, err, "every pod fits the projection")
+			require.NoError(t, must.Err(projection(b)), "every pod fits the projection")
 		}
 	})
 }

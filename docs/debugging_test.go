@@ -129,8 +129,7 @@ func (d *debugged) edit(tier string) {
 }
 
 func (d *debugged) member(identity string) *shard.Member {
-	m, err := shard.New(d.client, shard.Options{Namespace: "shop", Group: "neighbours", Identity: identity, RetryPeriod: 50 * time.Millisecond})
-	require.NoError(d.t, err)
+	m := must.Get(shard.New(d.client, shard.Options{Namespace: "shop", Group: "neighbours", Identity: identity, RetryPeriod: 50 * time.Millisecond}))(d.t)
 	return m
 }
 
@@ -140,11 +139,10 @@ func (d *debugged) run() {
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(d.t)
 	d.address = listener.Addr().String()
 	admin := manager.AdminOptions{Listener: listener, Debug: true, Page: page}
-	p, err := program.New(program.Options{
+	p := must.Get(program.New(program.Options{
 		Name: "neighbours", Client: d.client, Lease: api.Key{Namespace: "shop", Name: "neighbours"}, Logger: zap.NewNop(),
 		Manager: manager.Options{Admin: admin, ShowReasons: true},
-	})
-	require.NoError(d.t, err)
+	}))(d.t)
 
 	sets := program.Partial(p, replicaSets, informer.Options[*owned]{}).Informer()
 	pods := program.Partial(p, podsResource, informer.Options[*owned]{Handling: informer.Handling{StuckAfter: time.Millisecond}}).Informer()

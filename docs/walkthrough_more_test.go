@@ -79,11 +79,10 @@ func (s *stretch) scene(title string, steps ...func()) {
 var walkedKey = api.Key{Namespace: "default", Name: "web"}
 
 func (s *stretch) create() {
-	_, err := s.server.Create(podResource, &corev1.Pod{
+	must.Get(s.server.Create(podResource, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: walkedKey.Namespace, Name: walkedKey.Name},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web:1"}}},
-	})
-	require.NoError(s.t, err)
+	}))(s.t)
 }
 
 func (s *stretch) move(node string) func() {

@@ -139,8 +139,7 @@ func TestBreadIsRefused(t *testing.T) {
 	ctx := webhook.WithRequest(t.Context(), webhook.Request{Operation: webhook.Update})
 	rye, wheat := &Bread{}, &Bread{}
 	rye.Spec.Flour, wheat.Spec.Flour = "rye", "wheat"
-	_, err := rules{}.ValidateUpdate(ctx, rye, wheat)
-	require.EqualError(t, err, "spec.flour: Forbidden: cannot change; the dough is mixed")
+	require.EqualError(t, must.Err(rules{}.ValidateUpdate(ctx, rye, wheat)), "spec.flour: Forbidden: cannot change; the dough is mixed")
 }
 
 // TestWebhooksOnThePage posts reviews to the server of the page.

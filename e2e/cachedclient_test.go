@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -86,17 +87,14 @@ func TestGateBeforeARealServer(t *testing.T) {
 			}
 			engine := controller.New("counter", r, controller.Options{})
 			engine.Watch(controller.For(c.follower.Informer))
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- engine.Run(ctx) }()
+			stop := fixture.Start(t, engine.Run)
 			must.Get(c.Create(t.Context(), c.named("count", nil), metav1.CreateOptions{}))(t)
 			select {
 			case <-c.done:
 			case <-time.After(patience):
 				require.Fail(t, "it has not come to an end")
 			}
-			cancel()
-			require.NoError(t, <-ended)
+			stop()
 			if !gated {
 				require.NotZero(t, c.conflicts.Load(), "nothing was to be gained by the gate")
 				return

@@ -4,13 +4,13 @@ import (
 	"context"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/e2e/proxy"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -31,13 +31,7 @@ func newClient(t *testing.T, config apiclient.Config) *apiclient.Client {
 func startProxy(t *testing.T) (*proxy.Proxy, apiclient.Config) {
 	t.Helper()
 	p := must.Get(proxy.Listen(server.Address()))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, p.Run)
 	config := adminConfig()
 	config.Host = "https://" + p.Address()
 	return p, config

@@ -121,8 +121,7 @@ func (c *collection) mark(t *testing.T) (version string) {
 // list returns the objects that match the selectors, from one consistent list without pages.
 func (c *collection) list(t *testing.T, labels, fields string) []json.RawMessage {
 	t.Helper()
-	items := must.Get(c.items(t.Context(), url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}))(t)
-	return items
+	return must.Get(c.items(t.Context(), url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}))(t)
 }
 
 func (c *collection) items(ctx context.Context, query url.Values) ([]json.RawMessage, error) {

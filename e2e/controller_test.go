@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/workqueue"
@@ -198,13 +199,7 @@ func startWidgetController(t *testing.T, owners, children *collection) *widgetRe
 		predicate.Changed(func(w *widget) int { return w.Status.Ready })))
 	c.Watch(controller.Owns(r.widgets.Informer, r.configMaps.Informer))
 
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, c.Run)
 	return r
 }
 

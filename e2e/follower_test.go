@@ -84,8 +84,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 
 func (f *follower[T]) join(t *testing.T, m *mirror[T]) informer.Registration {
 	t.Helper()
-	handler := must.Get(f.Subscribe(m.note, informer.HandlerOptions{Name: f.name}))(t)
-	return handler
+	return must.Get(f.Subscribe(m.note, informer.HandlerOptions{Name: f.name}))(t)
 }
 
 func (f *follower[T]) noteError(err error) {

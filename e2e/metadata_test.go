@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
@@ -31,13 +32,7 @@ func TestMetadata(t *testing.T) {
 	}
 	mill := customResource(t, "Mill")
 	s := testserver.New(testserver.Options{})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, s.Run)
 	s.Define(testserver.Definition{Resource: mill})
 	for _, c := range []struct {
 		resource api.Resource

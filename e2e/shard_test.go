@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/shardedsource"
 	"github.com/leatproject/leat/testserver"
@@ -166,9 +167,7 @@ func followHalves(t *testing.T, gate bool, r api.Resource, namespace string) {
 		from := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, r, namespace)
 		source := shardedsource.New(from, hashrange.UID, hashes, shardedsource.Options{})
 		i := informer.New(source, informer.Options[*metav1.PartialObjectMetadata]{Selector: api.Selector{Labels: "test=shards"}})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- i.Run(ctx) }()
+		stop := fixture.Start(t, i.Run)
 		select {
 		case <-i.Synced():
 		case <-t.Context().Done():
@@ -180,8 +179,7 @@ func followHalves(t *testing.T, gate bool, r api.Resource, namespace string) {
 		status := source.Shard()
 		require.Equal(t, gate, status.By == shardedsource.Server, "%v", status.Reason)
 		require.Equal(t, gate, status.Dropped == 0)
-		cancel()
-		require.NoError(t, <-ended)
+		stop()
 	}
 	require.Equal(t, shardObject, total)
 }

@@ -264,8 +264,7 @@ func (l *lab) start(t *testing.T) {
 
 func (l *lab) log(t *testing.T) []byte {
 	t.Helper()
-	text := must.Get(os.ReadFile(l.stderr))(t)
-	return text
+	return must.Get(os.ReadFile(l.stderr))(t)
 }
 
 func (l *lab) said(text string) error {
@@ -347,8 +346,7 @@ func (l *lab) empties(t *testing.T, name string) {
 
 func (l *lab) pod(t *testing.T, name string) *corev1.Pod {
 	t.Helper()
-	p := must.Get(l.tryPod(t, name))(t)
-	return p
+	return must.Get(l.tryPod(t, name))(t)
 }
 
 func (l *lab) tryPod(t *testing.T, name string) (*corev1.Pod, error) {

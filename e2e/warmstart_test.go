@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/warmstart"
 )
 
@@ -56,9 +56,7 @@ func TestWarmStart(t *testing.T) {
 			warmstart.Options{Path: path, Cluster: client.Host()})
 		require.NoError(t, err)
 		inf := informer.New(warm, informer.Options[*corev1.Pod]{})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- inf.Run(ctx) }()
+		stop := fixture.Start(t, inf.Run)
 		<-inf.Synced()
 		while()
 		require.NoError(t, inf.WaitFor(t.Context(), c.mark(t)))
@@ -73,8 +71,7 @@ func TestWarmStart(t *testing.T) {
 			have[key.Name] = pod.ResourceVersion
 		}
 		require.Equal(t, want, have)
-		cancel()
-		require.NoError(t, <-ended)
+		stop()
 		require.NoError(t, warm.Status().Stopped)
 		require.NoError(t, warm.Close())
 		log.mu.Lock()

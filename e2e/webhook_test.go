@@ -26,6 +26,7 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/examples/trainingjob/hooks"
 	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/webhook/selfsigned"
@@ -92,13 +93,7 @@ func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.Certifi
 	require.NoError(t, err)
 	rules := observedRules{dryRuns: &h.dryRuns}
 	hooks.Add(s, rules, rules)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, s.Run)
 	<-s.Synced()
 	h.url = "https://" + s.Addr().String()
 	return h

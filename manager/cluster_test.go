@@ -46,10 +46,9 @@ func replica(t *testing.T, s *fixture.Fixture, j *journal, identity string) *ben
 
 func newReplica(t *testing.T, s *fixture.Fixture, identity string, work time.Duration, j *journal) *bench {
 	client := s.Connect(nil)
-	elector, err := leaderelection.New(client, leaderelection.Options{
+	elector := must.Get(leaderelection.New(client, leaderelection.Options{
 		Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: identity,
-	})
-	require.NoError(t, err)
+	}))(t)
 	m := newManager(t, manager.Options{Elector: elector})
 	maps := mapInformer(client)
 	ctl := controller.New("greeter", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
@@ -189,8 +188,7 @@ func unwrapped(err error) error {
 
 // TestReplicaThatCannotWarmUp has a controller of an unknown kind. It must not block the other one.
 func TestReplicaThatCannotWarmUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		elector := j.newVote()
 		close(elector.win)
 		m := newManager(t, manager.Options{Elector: elector, SyncTimeout: time.Minute})
@@ -207,8 +205,7 @@ func TestReplicaThatCannotWarmUp(t *testing.T) {
 }
 
 func TestWaitsHaveALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{SyncTimeout: -1})
 		cache := j.newSlow("cache")
 		place(t, m, manager.Caches, cache)
@@ -225,9 +222,8 @@ func TestWaitsHaveALimit(t *testing.T) {
 // TestDefaultGroups checks the default groups.
 func TestDefaultGroups(t *testing.T) {
 	client := must.Get(apiclient.New(apiclient.Config{Host: "http://h"}))(t)
-	factory := factory.New(factory.Options{})
-	share, err := factory.Shared(factory, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
-	require.NoError(t, err)
+	shared := factory.New(factory.Options{})
+	share := must.Get(factory.Shared(shared, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{}))(t)
 	events := must.Get(events.New(client, events.Options{Controller: "mill"}))(t)
 	server := must.Get(manager.NewServer("webhooks", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()}))(t)
 	ctl := controller.New("greeter", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
@@ -241,7 +237,7 @@ func TestDefaultGroups(t *testing.T) {
 	}{
 		{mapInformer(client), manager.Caches, "informer of configmaps"},
 		{mapInformer(client), manager.Caches, "informer of configmaps #2"},
-		{factory, manager.Caches, "informers"},
+		{shared, manager.Caches, "informers"},
 		{events, manager.Servers, "recorder of mill"},
 		{server, manager.Servers, "webhooks"},
 		{ctl, manager.WarmUp, "greeter"},

@@ -38,8 +38,7 @@ func TestGracePeriod(t *testing.T) {
 		{manager.DoNotWait, 0, ""},
 	} {
 		t.Run(fmt.Sprint(c.period), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var j journal
+			inBubble(t, func(t *testing.T, j *journal) {
 				m := newManager(t, manager.Options{GracePeriod: c.period})
 				worker, held, other, cache := j.newPart("worker"), j.newHeld("held"), j.newPart("other"), j.newPart("cache")
 				worker.linger, held.linger, other.linger = 10*time.Minute, 10*time.Minute, 10*time.Minute
@@ -84,8 +83,7 @@ func TestEndBy(t *testing.T) {
 		{0, 29 * time.Second}, {5 * time.Second, 4500 * time.Millisecond}, {time.Hour, time.Hour - time.Second}, {-1, 0},
 	} {
 		t.Run(fmt.Sprint(c.period), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var j journal
+			inBubble(t, func(t *testing.T, j *journal) {
 				m := newManager(t, manager.Options{GracePeriod: c.period})
 				worker, events := j.newPart("worker"), &boundedPart{part: *j.newPart("events")}
 				worker.linger = time.Second
@@ -109,8 +107,7 @@ func TestEndBy(t *testing.T) {
 
 // TestEndByIsForTheEnd ends runnables for which Run does not wait: the manager gives them no time.
 func TestEndByIsForTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{GracePeriod: manager.DoNotWait})
 		removed, left := &boundedPart{part: *j.newPart("removed")}, &boundedPart{part: *j.newPart("left")}
 		first := place(t, m, manager.Servers, removed)
@@ -126,15 +123,13 @@ func TestEndByIsForTheEnd(t *testing.T) {
 }
 
 func TestLateErrorsAreLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		logs, seen := observer.New(zap.ErrorLevel)
 		m := newManager(t, manager.Options{GracePeriod: time.Second, Logger: zap.New(logs)})
 		worker := j.newPart("worker")
 		worker.linger, worker.err = time.Minute, errors.New("boom")
 		r := place(t, m, manager.Elected, worker)
-		_, err := run(t, m).stop()
-		require.EqualError(t, err, "manager: worker did not end within 1s")
+		require.EqualError(t, must.Err(run(t, m).stop()), "manager: worker did not end within 1s")
 		require.Zero(t, seen.Len())
 		<-r.Done()
 		require.Equal(t, "boom", seen.TakeAll()[0].ContextMap()["err"])
@@ -145,8 +140,7 @@ func TestLateErrorsAreLogged(t *testing.T) {
 // released.
 func TestTheLeaseOutlivesTheLastWorker(t *testing.T) {
 	for _, period := range []time.Duration{time.Second, manager.DoNotWait, -1} {
-		synctest.Test(t, func(t *testing.T) {
-			var j journal
+		inBubble(t, func(t *testing.T, j *journal) {
 			elector := j.newVote()
 			close(elector.win)
 			m := newManager(t, manager.Options{Elector: elector, GracePeriod: period})
@@ -196,8 +190,7 @@ func TestLostLease(t *testing.T) {
 	for _, period := range []time.Duration{0, -1} {
 		for _, ending := range []bool{false, true} {
 			t.Run(fmt.Sprint(period, ending), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var j journal
+				inBubble(t, func(t *testing.T, j *journal) {
 					elector := j.newVote()
 					close(elector.win)
 					m := newManager(t, manager.Options{Elector: elector, GracePeriod: period})
@@ -229,8 +222,7 @@ func TestLostLease(t *testing.T) {
 // TestReplicaThatDoesNotLeadWithdrawsAtOnce ends a replica that does not lead and whose runnable ends slowly. It must
 // not become the leader meanwhile.
 func TestReplicaThatDoesNotLeadWithdrawsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{Elector: j.newVote()})
 		cold := j.newStubborn("cold")
 		close(cold.synced)
@@ -262,8 +254,7 @@ func TestElectorsThatAreNotHelpful(t *testing.T) {
 			return lead(ctx)
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			var j journal
+		inBubble(t, func(t *testing.T, j *journal) {
 			m := newManager(t, manager.Options{Elector: elector})
 			require.NoError(t, m.Add(j.newPart("worker")))
 			require.EqualError(t, <-run(t, m).ended, says)
@@ -274,8 +265,7 @@ func TestElectorsThatAreNotHelpful(t *testing.T) {
 
 // TestElectorThatLeadsTwice calls lead twice at once.
 func TestElectorThatLeadsTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{Elector: electorFunc(func(ctx context.Context, lead func(context.Context) error) error {
 			var both sync.WaitGroup
 			for range 2 {
@@ -318,8 +308,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 	}
 	for _, state := range states {
 		t.Run(state.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var j journal
+			inBubble(t, func(t *testing.T, j *journal) {
 				elector := j.newVote()
 				m := newManager(t, manager.Options{Elector: elector})
 				server, cache, warm, other := j.newSlow("server"), j.newSlow("cache"), j.newHeld("warm"), j.newPart("other")

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
@@ -65,14 +66,11 @@ func (p *parts) run(t *testing.T, o manager.Options, check func()) {
 	_, err := apiclient.NewTyped[*corev1.ConfigMap](p.client, configMaps, "default").Create(t.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "grain", Namespace: "default"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
+	stop := fixture.Start(t, m.Run)
 	<-m.Elected()
 	synctest.Wait()
 	check()
-	cancel()
-	require.NoError(t, <-ended)
+	stop()
 }
 
 // TestLoggerIsHandedOn runs parts without a logger. The log must show the panic of the reconciler.
@@ -140,8 +138,7 @@ func TestMetricsAreRegistered(t *testing.T) {
 	t.Run("a runnable without metrics is not added", func(t *testing.T) {
 		r := &registry{names: map[string]any{}, fails: "part"}
 		m := newManager(t, manager.Options{Metrics: r})
-		_, err := m.AddWith(manager.Func(nil), manager.Placement{Name: "part"})
-		require.EqualError(t, err, "manager: part: no metrics today")
+		require.EqualError(t, must.Err(m.AddWith(manager.Func(nil), manager.Placement{Name: "part"})), "manager: part: no metrics today")
 		must.Get(m.AddWith(manager.Func(nil), manager.Placement{Name: "other"}))(t)
 	})
 }

@@ -18,6 +18,12 @@ type journal struct {
 	lines []string
 }
 
+// inBubble runs a test in a bubble, with a journal.
+func inBubble(t *testing.T, test func(t *testing.T, j *journal)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, &journal{}) })
+}
+
 func (j *journal) note(format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -146,8 +152,7 @@ type bench struct {
 
 func newManager(t *testing.T, o manager.Options) *manager.Manager {
 	t.Helper()
-	m := must.Get(manager.New(o))(t)
-	return m
+	return must.Get(manager.New(o))(t)
 }
 
 func run(t *testing.T, m *manager.Manager) *bench {
@@ -177,6 +182,5 @@ func (b *bench) stop() (time.Duration, error) {
 
 func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable) *manager.RunnableRegistration {
 	t.Helper()
-	registration := must.Get(m.AddWith(r, manager.Placement{Group: g}))(t)
-	return registration
+	return must.Get(m.AddWith(r, manager.Placement{Group: g}))(t)
 }

@@ -70,8 +70,7 @@ var errNoDisk = errors.New("no disk")
 func (candid) NotSynced() error { return errNoDisk }
 
 func TestCacheThatSaysWhyItIsLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{ShowReasons: true})
 		place(t, m, manager.Caches, candid{j.newSlow("cache")})
 		b := run(t, m)

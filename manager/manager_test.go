@@ -20,8 +20,7 @@ import (
 
 // TestOrderOfStartAndEnd opens each gate only after it has checked that no runnable passed it before.
 func TestOrderOfStartAndEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		elector := j.newVote()
 		m := newManager(t, manager.Options{Elector: elector})
 		server, cache, warm := j.newSlow("server"), j.newSlow("cache"), j.newHeld("warm")
@@ -58,8 +57,7 @@ func (*everywhere) NeedLeaderElection() bool { return false }
 // TestARunnableWorksOnlyOnTheLeader adds a function without a placement, and two parts for every replica.
 func TestARunnableWorksOnlyOnTheLeader(t *testing.T) {
 	for _, leads := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			var j journal
+		inBubble(t, func(t *testing.T, j *journal) {
 			elector := j.newVote()
 			m := newManager(t, manager.Options{Elector: elector})
 			controller := j.newHeld("controller")
@@ -97,8 +95,7 @@ func sorted(lines []string, first string) []string {
 }
 
 func TestWithoutAnElectorEveryReplicaLeads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{})
 		cold := j.newHeld("cold")
 		require.NoError(t, m.Add(cold, j.newPart("worker")))
@@ -111,8 +108,7 @@ func TestWithoutAnElectorEveryReplicaLeads(t *testing.T) {
 
 // TestAddWhileRunning adds to groups that have started, and to groups that have not.
 func TestAddWhileRunning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		elector := j.newVote()
 		m := newManager(t, manager.Options{Elector: elector})
 		cache := j.newSlow("cache")
@@ -154,19 +150,16 @@ func TestNames(t *testing.T) {
 	require.ErrorIs(t, m.Add(first), manager.ErrTwice)
 	require.ErrorIs(t, m.Add(j.newPart("first")), manager.ErrNameTaken)
 	require.ErrorIs(t, m.Add(j.newPart("election")), manager.ErrNameTaken)
-	_, err := m.AddWith(j.newPart("first"), manager.Placement{Name: "second"})
-	require.NoError(t, err)
+	must.Get(m.AddWith(j.newPart("first"), manager.Placement{Name: "second"}))(t)
 	nothing := func(context.Context) error { return nil }
 	for _, want := range []string{"manager.Func", "manager.Func #2", "manager.Func #3"} {
 		r := must.Get(m.AddWith(manager.Func(nothing), manager.Placement{}))(t)
 		require.Equal(t, want, r.Name())
 		require.Equal(t, manager.Elected, r.Group())
 	}
-	_, err = m.AddWith(manager.Func(nothing), manager.Placement{Group: manager.WarmUp})
-	require.ErrorContains(t, err, "no method RunHeld")
+	require.ErrorContains(t, must.Err(m.AddWith(manager.Func(nothing), manager.Placement{Group: manager.WarmUp})), "no method RunHeld")
 	for _, g := range []manager.Group{-1, manager.Elected + 1, manager.Elected + 2} {
-		_, err = m.AddWith(manager.Func(nothing), manager.Placement{Group: g})
-		require.ErrorContains(t, err, "which does not exist")
+		require.ErrorContains(t, must.Err(m.AddWith(manager.Func(nothing), manager.Placement{Group: g})), "which does not exist")
 	}
 	require.Panics(t, func() { _ = m.Add(nil) })
 }
@@ -191,8 +184,7 @@ func TestAFailureEndsEverything(t *testing.T) {
 	} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/late=%v", c.name, late), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var j journal
+				inBubble(t, func(t *testing.T, j *journal) {
 					logs, seen := observer.New(zap.ErrorLevel)
 					m := newManager(t, manager.Options{Logger: zap.New(logs)})
 					place(t, m, manager.Servers, j.newPart("server"))
@@ -224,8 +216,7 @@ func TestAFailureEndsEverything(t *testing.T) {
 }
 
 func TestRunnableThatIsDoneEndsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{})
 		other, worker := j.newPart("other"), j.newPart("worker")
 		other.fail, worker.fail = make(chan struct{}), make(chan struct{})
@@ -245,8 +236,7 @@ func TestRunnableThatIsDoneEndsNoOther(t *testing.T) {
 
 // TestErrorsAreJoined has three parts: one fails first, one fails at the end, and one returns a cancellation.
 func TestErrorsAreJoined(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		m := newManager(t, manager.Options{})
 		first, second, third := j.newPart("first"), j.newPart("second"), j.newPart("third")
 		first.fail, first.err = make(chan struct{}), errors.New("boom")
@@ -260,8 +250,7 @@ func TestErrorsAreJoined(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		logs, seen := observer.New(zap.InfoLevel)
 		m := newManager(t, manager.Options{Logger: zap.New(logs)})
 		early := place(t, m, manager.Others, j.newPart("early"))

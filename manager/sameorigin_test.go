@@ -91,8 +91,7 @@ func TestServersAnswerPagesUnlessToldNotTo(t *testing.T) {
 		`manager: server x: sameorigin: allowed host "http://leat.example" is nei`: {SameOrigin: true, AllowedHosts: []string{"http://leat.example"}},
 	} {
 		o.Listener, o.Handler = newPipe(), http.NotFoundHandler()
-		_, err := manager.NewServer("x", o)
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, must.Err(manager.NewServer("x", o)), says)
 	}
 	_, err := manager.New(manager.Options{Admin: manager.AdminOptions{Address: ":0", AllowedHosts: []string{"a b"}}})
 	require.ErrorContains(t, err, `manager: server admin: sameorigin: allowed host "a b"`)

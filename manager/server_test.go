@@ -86,8 +86,7 @@ func (p *pipe) hesitate(ctx context.Context) error {
 
 // TestAdminServesToTheEnd sends requests while caches sync, while workers run, while they end, and afterwards.
 func TestAdminServesToTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
+	inBubble(t, func(t *testing.T, j *journal) {
 		l := newPipe()
 		m := newManager(t, manager.Options{Admin: manager.AdminOptions{Listener: l, Address: "ignored"}})
 		cache, worker := j.newSlow("cache"), j.newPart("worker")
@@ -221,8 +220,7 @@ type brokenListener struct{ *pipe }
 func (brokenListener) Accept() (net.Conn, error) { return nil, errors.New("too many files") }
 
 func TestServersThatFail(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	for says, o := range map[string]manager.AdminOptions{
 		"address already in use":                             {Address: taken.Addr().String()},
@@ -233,8 +231,7 @@ func TestServersThatFail(t *testing.T) {
 		m := newManager(t, manager.Options{Admin: o})
 		cache := j.newPart("cache")
 		place(t, m, manager.Caches, cache)
-		err := m.Run(t.Context())
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, m.Run(t.Context()), says)
 		if o.Listener == nil {
 			require.Empty(t, j.lines, "nothing begins where nobody can ask how it fares")
 		}
@@ -244,11 +241,9 @@ func TestServersThatFail(t *testing.T) {
 		"either an Address or":         {Handler: http.NotFoundHandler()},
 		"either an Address or a Liste": {Handler: http.NotFoundHandler(), Address: ":0", Listener: newPipe()},
 	} {
-		_, err := manager.NewServer("x", o)
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, must.Err(manager.NewServer("x", o)), says)
 	}
-	_, err = manager.NewServer("", manager.ServerOptions{Address: ":0", Handler: http.NotFoundHandler()})
-	require.ErrorContains(t, err, "a name")
+	require.ErrorContains(t, must.Err(manager.NewServer("", manager.ServerOptions{Address: ":0", Handler: http.NotFoundHandler()})), "a name")
 }
 
 // TestServerOverLoopback tests an address and TLS, which need a socket.
@@ -256,10 +251,9 @@ func TestServerOverLoopback(t *testing.T) {
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
 	defer borrowed.Close()
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
-	server, err := manager.NewServer("secure", manager.ServerOptions{
+	server := must.Get(manager.NewServer("secure", manager.ServerOptions{
 		Address: "127.0.0.1:0", Handler: hello, TLS: &tls.Config{Certificates: borrowed.TLS.Certificates, MinVersion: tls.VersionTLS12},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Nil(t, server.Addr())
 	m := newManager(t, manager.Options{})
 	require.NoError(t, m.Add(server))

@@ -81,12 +81,10 @@ func TestNamesAreUnique(t *testing.T) {
 	_, err := m.Controller(newIdle("a"))
 	require.ErrorIs(t, err, metrics.ErrNameTaken)
 	require.ErrorContains(t, err, `there is a controller "a"`)
-	_, err = m.Queue(workqueue.New[string](workqueue.Options{Name: "a"}))
-	require.ErrorIs(t, err, metrics.ErrNameTaken, "their queues would be one")
+	require.ErrorIs(t, must.Err(m.Queue(workqueue.New[string](workqueue.Options{Name: "a"}))), metrics.ErrNameTaken, "their queues would be one")
 	shown(t)(m.Recorder("a", recorderStats{}))
 	for _, name := range []string{"", "\xff"} {
-		_, err = m.Elector(name, elector(true))
-		require.ErrorContains(t, err, "must be valid UTF-8")
+		require.ErrorContains(t, must.Err(m.Elector(name, elector(true))), "must be valid UTF-8")
 	}
 	require.Len(t, values(t, registry, "workqueue_depth"), 1)
 }
@@ -97,8 +95,7 @@ func TestStoppedInformerIsRemoved(t *testing.T) {
 		c := newCluster(t)
 		first, second := c.informer(t, informer.Options[*configMap]{}), c.informer(t, informer.Options[*configMap]{})
 		shown(t)(m.Informer("", first))
-		_, err := m.Informer("", second)
-		require.ErrorIs(t, err, metrics.ErrNameTaken)
+		require.ErrorIs(t, must.Err(m.Informer("", second)), metrics.ErrNameTaken)
 		stop := fixture.Start(t, first.Run)
 		synctest.Wait()
 		require.Len(t, values(t, registry, "leat_informer_objects"), 1)

@@ -149,12 +149,10 @@ var (
 // TestNames reads the exposition of TestAControllerAtWork, which contains every family. The peers' families must have
 // the peers' names; all others must have a name of leat.
 func TestNames(t *testing.T) {
-	content, err := os.ReadFile("testdata/exposition.txt")
-	require.NoError(t, err)
+	content := must.Get(os.ReadFile("testdata/exposition.txt"))(t)
 	text := string(content)
 	_, registry := registered(t)
-	_, err = metrics.New(registry)
-	require.ErrorContains(t, err, "metrics: register: ")
+	require.ErrorContains(t, must.Err(metrics.New(registry)), "metrics: register: ")
 
 	found := map[string]string{}
 	for _, line := range series.FindAllStringSubmatch(text, -1) {

@@ -29,8 +29,7 @@ func TestRegisterNumbersInformers(t *testing.T) {
 	require.Len(t, values(t, registry, "leat_informer_synced"), 2, "it was registered by the first call, and that call's result removes it")
 	removes[0]()
 	require.Equal(t, map[string]float64{"configmaps #2": 0}, values(t, registry, "leat_informer_synced"))
-	_, err := m.Register("", struct{ elector }{})
-	require.Error(t, err, "a lease without a name")
+	require.Error(t, must.Err(m.Register("", struct{ elector }{})), "a lease without a name")
 }
 
 // TestFactoryKeepsNoEndedInformer shares and releases informers of a factory whose metrics are shown.

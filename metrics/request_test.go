@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver/faults"
@@ -32,13 +33,10 @@ func TestRequests(t *testing.T) {
 		})
 		maps := c.informer(t, informer.Options[*configMap]{Tuning: reflector.Tuning{NoWatchList: true}})
 		stop := fixture.Start(t, maps.Run)
-		client, err := apiclient.New(c.config)
-		require.NoError(t, err)
+		client := must.Get(apiclient.New(c.config))(t)
 		view := apiclient.NewPartial[*configMap](client, configMaps, "default")
-		_, err = view.Get(t.Context(), api.Key{Namespace: "default", Name: "a"}, metav1.GetOptions{})
-		require.NoError(t, err)
-		_, err = view.Get(t.Context(), api.Key{Namespace: "default", Name: "nobody"}, metav1.GetOptions{})
-		require.Error(t, err)
+		must.Get(view.Get(t.Context(), api.Key{Namespace: "default", Name: "a"}, metav1.GetOptions{}))(t)
+		require.Error(t, must.Err(view.Get(t.Context(), api.Key{Namespace: "default", Name: "nobody"}, metav1.GetOptions{})))
 		fixture.Pass(time.Minute)
 		count := map[string]float64{"200,testserver,GET": 2, "404,testserver,GET": 1, "429,testserver,GET": 1}
 		require.Equal(t, count, values(t, registry, "rest_client_requests_total"), "a list, a get, and two failed requests")

@@ -27,8 +27,7 @@ func TestAMemberOfAManager(t *testing.T) {
 		c := newCluster(t)
 		client := must.Get(apiclient.New(c.config))(t)
 		member := func(identity string, f hashrange.Field) *shard.Member {
-			s := must.Get(shard.New(client, shard.Options{Namespace: "default", Group: "mill", Identity: identity, Field: f}))(t)
-			return s
+			return must.Get(shard.New(client, shard.Options{Namespace: "default", Group: "mill", Identity: identity, Field: f}))(t)
 		}
 		foreign, second := member("foreign", hashrange.Namespace), member("second", hashrange.UID)
 		endForeign := fixture.Start(t, foreign.Run)

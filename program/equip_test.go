@@ -58,12 +58,10 @@ var addable = map[string]struct {
 		return controller.New("miller", controller.Func[api.Key](nil), controller.Options{})
 	}, "workers", `controller_runtime_max_concurrent_reconciles{controller="miller"}`},
 	"events.Recorder": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		r := must.Get(events.New(c, events.Options{Controller: "miller"}))(t)
-		return r
+		return must.Get(events.New(c, events.Options{Controller: "miller"}))(t)
 	}, "event", `leat_recorder_events_total{recorder="miller"}`},
 	"manager.Server": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		s := must.Get(manager.NewServer("mill", manager.ServerOptions{Handler: http.NotFoundHandler(), Listener: make(silent)}))(t)
-		return s
+		return must.Get(manager.NewServer("mill", manager.ServerOptions{Handler: http.NotFoundHandler(), Listener: make(silent)}))(t)
 	}, "listening", ""},
 	"webhook.Server": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
 		s := must.Get(webhook.New(webhook.Options{Certificates: source(t, c), Listener: make(silent)}))(t)
@@ -75,20 +73,16 @@ var addable = map[string]struct {
 		"certificate", "certwatcher_read_certificate_total{}",
 	},
 	"recording.Recorder": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
-		r := must.Get(recording.New(io.Discard, recording.Options{}))(t)
-		return r
+		return must.Get(recording.New(io.Discard, recording.Options{}))(t)
 	}, "recording", `leat_recording_streams_total{recording="recording"}`},
 	"recording.Ring": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
-		r := must.Get(recording.NewRing(recording.RingOptions{Dir: t.TempDir()}))(t)
-		return r
+		return must.Get(recording.NewRing(recording.RingOptions{Dir: t.TempDir()}))(t)
 	}, "recording", `leat_recording_streams_total{recording="recording"}`},
 	"shard.Member": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		m := must.Get(shard.New(c, shard.Options{Namespace: "default", Group: "mill"}))(t)
-		return m
+		return must.Get(shard.New(c, shard.Options{Namespace: "default", Group: "mill"}))(t)
 	}, "cannot list the group", `leat_shard_members{group="mill"}`},
 	"multicluster.Set": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
-		s := must.Get(multicluster.New(c, multicluster.Options{Selector: api.Selector{Labels: "cluster=yes"}}))(t)
-		return s
+		return must.Get(multicluster.New(c, multicluster.Options{Selector: api.Selector{Labels: "cluster=yes"}}))(t)
 	}, "the request failed", ""},
 	"shardedsource.Scopes": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
 		set := scopes.New(configMaps, scopes.Options[*corev1.ConfigMap]{})

@@ -40,10 +40,9 @@ type maps = informer.Options[*corev1.ConfigMap]
 func TestWholeProgram(t *testing.T) {
 	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
 		core, logs := observer.New(zapcore.InfoLevel)
-		p, err := program.New(program.Options{
+		p := must.Get(program.New(program.Options{
 			Name: "copier", Client: k.Client, Logger: zap.New(core), Namespace: "default", Lease: api.Key{Namespace: "default", Name: "copier"},
-		})
-		require.NoError(t, err)
+		}))(t)
 		objects := program.Typed(p, configMaps, maps{})
 		metadata := program.Partial(p, configMaps, informer.Options[*metav1.PartialObjectMetadata]{})
 		gate := p.Gate("copier")
@@ -97,8 +96,7 @@ func TestCollectionsAreShared(t *testing.T) {
 // TestChecksOfAllInformers gives a program a check. An informer with a check of its own keeps it.
 func TestChecksOfAllInformers(t *testing.T) {
 	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
-		p, err := program.New(program.Options{Name: "checked", Client: k.Client, Logger: zap.NewNop(), Check: driftcheck.Every(time.Minute)})
-		require.NoError(t, err)
+		p := must.Get(program.New(program.Options{Name: "checked", Client: k.Client, Logger: zap.NewNop(), Check: driftcheck.Every(time.Minute)}))(t)
 		typed := program.Typed(p, configMaps, maps{})
 		partial := program.Partial(p, configMaps, informer.Options[*metav1.PartialObjectMetadata]{})
 		rare := program.Typed(p, nodes, informer.Options[*corev1.Node]{Check: driftcheck.Every(24 * time.Hour)})
@@ -129,14 +127,12 @@ func TestRunReturnsAllErrors(t *testing.T) {
 }
 
 func TestInvalidOptions(t *testing.T) {
-	_, err := program.New(program.Options{})
-	require.EqualError(t, err, "program: Options.Name is empty")
+	require.EqualError(t, must.Err(program.New(program.Options{})), "program: Options.Name is empty")
 	t.Setenv("KUBECONFIG", "/nowhere/config")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	_, err = program.New(program.Options{Name: "mill"})
-	require.ErrorContains(t, err, "program: ")
-	_, err = program.New(program.Options{Name: "mill", Config: apiclient.Config{Host: "http://127.0.0.1:1"}, Lease: api.Key{Name: "mill"}})
+	require.ErrorContains(t, must.Err(program.New(program.Options{Name: "mill"})), "program: ")
+	_, err := program.New(program.Options{Name: "mill", Config: apiclient.Config{Host: "http://127.0.0.1:1"}, Lease: api.Key{Name: "mill"}})
 	require.ErrorContains(t, err, "Namespace is empty", "a lease needs a namespace outside a pod")
 }
 
@@ -144,8 +140,7 @@ func TestInvalidOptions(t *testing.T) {
 func offline(t *testing.T, o program.Options) *program.Program {
 	t.Helper()
 	o.Name, o.Config.Host, o.Logger = "mill", "http://127.0.0.1:1", zap.NewNop()
-	p := must.Get(program.New(o))(t)
-	return p
+	return must.Get(program.New(o))(t)
 }
 
 // TestAddWhileItRuns adds a type and a controller to a running program.
@@ -182,10 +177,9 @@ func TestConfigWithoutAHost(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "config")
 		require.NoError(t, kubeconfig.Write(path, apiclient.Config{Host: k.Server.URL()}, ""))
 		t.Setenv("KUBECONFIG", path)
-		p, err := program.New(program.Options{Name: "mill", Logger: zap.NewNop(), Config: apiclient.Config{
+		p := must.Get(program.New(program.Options{Name: "mill", Logger: zap.NewNop(), Config: apiclient.Config{
 			FieldManager: "baker", UserAgent: "oven", Transport: k.Server.Client().Transport,
-		}})
-		require.NoError(t, err)
+		}}))(t)
 		client := apiclient.NewTyped[*corev1.ConfigMap](p.Client, configMaps, "default")
 		must.Get(client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{}))(t)
 		requests := k.Server.Requests()
@@ -201,11 +195,9 @@ func TestTheFieldManager(t *testing.T) {
 		config := apiclient.Config{Host: k.Server.URL(), Transport: k.Server.Client().Transport}
 		for _, manager := range []string{"mill", "baker"} {
 			config.FieldManager = map[string]string{"baker": "baker"}[manager]
-			p, err := program.New(program.Options{Name: "mill", Config: config, Logger: zap.NewNop()})
-			require.NoError(t, err)
+			p := must.Get(program.New(program.Options{Name: "mill", Config: config, Logger: zap.NewNop()}))(t)
 			client := apiclient.NewTyped[*corev1.ConfigMap](p.Client, configMaps, "default")
-			_, err = client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{}))(t)
 			requests := k.Server.Requests()
 			require.Equal(t, manager, requests[len(requests)-1].Query.Get("fieldManager"))
 		}

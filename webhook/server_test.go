@@ -276,8 +276,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{webhook.Options{Certificates: source{}, Limits: webhook.Limits{MaxConversionBytes: -1}}, limits},
 		{webhook.Options{Address: ":1", Listener: listener}, address + "\n" + certificates},
 	} {
-		_, err := webhook.New(c.o)
-		require.EqualError(t, err, c.text)
+		require.EqualError(t, must.Err(webhook.New(c.o)), c.text)
 	}
 }
 
@@ -287,11 +286,10 @@ func TestAManagerRunsTheServerFirst(t *testing.T) {
 	o := onLoopback()
 	o.CertFile, o.KeyFile = ca.write(t, t.TempDir(), "localhost", time.Now().Add(time.Hour))
 	r := newRig(t, o)
-	m, err := manager.New(manager.Options{})
-	require.NoError(t, err)
+	m := must.Get(manager.New(manager.Options{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = m.AddWith(manager.Func(func(context.Context) error {
+	_, err := m.AddWith(manager.Func(func(context.Context) error {
 		defer cancel()
 		if r.Addr() == nil {
 			return errors.New("the server does not listen yet")
@@ -300,8 +298,7 @@ func TestAManagerRunsTheServerFirst(t *testing.T) {
 	}), manager.Placement{Group: manager.Caches})
 	require.NoError(t, err)
 	require.NoError(t, m.Add(r.Server))
-	err = m.Run(ctx)
-	require.NotContains(t, errorText(err), "does not listen")
+	require.NotContains(t, errorText(m.Run(ctx)), "does not listen")
 }
 
 func errorText(err error) string {

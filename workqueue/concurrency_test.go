@@ -83,8 +83,7 @@ func TestNeverTwoWorkersOnOneKeyAndNoneLost(t *testing.T) {
 func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 	passedOn := 0
 	for range 200 {
-		synctest.Test(t, func(t *testing.T) {
-			q := workqueue.New[string](workqueue.Options{})
+		bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 			taken, cancelled := make(chan string, 1), make(chan error, 1)
 			worker := func(ctx context.Context) {
 				work, err := q.Get(ctx)

@@ -18,8 +18,7 @@ import (
 
 // A delayed key becomes ready at its time even if no worker waits in Get.
 func TestDelayedKeyBecomesReadyByItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.AddAfter("a", 50*time.Millisecond)
 		<-time.After(50*time.Millisecond - 1)
 		synctest.Wait()
@@ -125,8 +124,7 @@ func TestAddEndsTheDelay(t *testing.T) {
 }
 
 func TestDelayDuringProcessing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.Add("a")
 		get(t, q)
 		q.AddAfter("a", time.Second)
@@ -148,8 +146,7 @@ func TestDelayDuringProcessing(t *testing.T) {
 }
 
 func TestDueAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		require.Zero(t, q.DueAt("a"), "unknown")
 		q.AddAfter("a", time.Minute)
 		require.Equal(t, time.Now().Add(time.Minute), q.DueAt("a"))
@@ -239,8 +236,7 @@ func TestDelaysEndInEveryPlace(t *testing.T) {
 // The timer runs only while a key is delayed. A running timer keeps its queue in memory, even if nothing else refers to
 // it.
 func TestTimerStopsWithTheLastDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.AddAfter("a", time.Hour)
 		q.Add("a")
 		require.False(t, q.StopTimer())
@@ -253,8 +249,7 @@ func TestTimerStopsWithTheLastDelay(t *testing.T) {
 }
 
 func TestEndlessDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		<-time.After(time.Hour)
 		q.AddAfter("never", math.MaxInt64)
 		<-time.After(time.Hour)

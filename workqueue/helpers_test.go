@@ -3,12 +3,19 @@ package workqueue_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/workqueue"
 )
+
+// bubble runs a test in a bubble, with a queue.
+func bubble(t *testing.T, test func(t *testing.T, q *workqueue.Queue[string])) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, workqueue.New[string](workqueue.Options{})) })
+}
 
 // get takes the next key.
 func get[K comparable](t testing.TB, q *workqueue.Queue[K]) workqueue.Work[K] {

@@ -121,8 +121,7 @@ func TestMetricsOfUnfinishedWork(t *testing.T) {
 }
 
 func TestStatsWithoutMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.Add("a")
 		get(t, q)
 		<-time.After(time.Second)

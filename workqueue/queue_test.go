@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -129,8 +129,7 @@ func TestCausesCanBeSwitchedOff(t *testing.T) {
 }
 
 func TestClockIsReadOnlyForDelaysAndMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.Add("now")
 		work := get(t, q)
 		require.Zero(t, work.Added)
@@ -160,18 +159,15 @@ func TestClockIsReadOnlyForDelaysAndMetrics(t *testing.T) {
 }
 
 func TestGetEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		_, err := q.Get(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, must.Err(q.Get(ctx)), context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(start))
 
 		q.Add("a")
-		_, err = q.Get(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "an ended context wins over a ready key")
+		require.ErrorIs(t, must.Err(q.Get(ctx)), context.DeadlineExceeded, "an ended context wins over a ready key")
 		require.Equal(t, []string{"a"}, getAll(t, q, 1))
 	})
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
 func TestShutDownHandsOutWhatIsReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.Add("a")
 		q.Add("b")
 		q.AddAfter("delayed", time.Second)
@@ -24,15 +24,13 @@ func TestShutDownHandsOutWhatIsReady(t *testing.T) {
 		q.AddAfter("c", time.Second)
 		q.AddRateLimited("c")
 		require.Equal(t, []string{"a", "b"}, getAll(t, q, 2))
-		_, err := q.Get(t.Context())
-		require.ErrorIs(t, err, workqueue.ErrShutDown)
+		require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
 		requireEmpty(t, q)
 	})
 }
 
 func TestShutDownWakesEveryGet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		errs := make(chan error)
 		for range 10 {
 			go func() {
@@ -50,8 +48,7 @@ func TestShutDownWakesEveryGet(t *testing.T) {
 
 // Get does not return ErrShutDown while a key is being processed that will be ready again.
 func TestGetWaitsForWhatWillRunAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		q.Add("a")
 		get(t, q)
 		q.Add("a")
@@ -107,8 +104,7 @@ func TestDrain(t *testing.T) {
 			get(t, q)
 			get(t, q)
 			drained := drainOf(t.Context(), q)
-			_, err := q.Get(t.Context())
-			require.ErrorIs(t, err, workqueue.ErrShutDown)
+			require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
 			q.Done("a")
 			requireWaits(t, drained)
 			q.Done("b")
@@ -143,8 +139,7 @@ func TestDrain(t *testing.T) {
 			requireWaits(t, drained)
 			require.Equal(t, []string{"a"}, getAll(t, q, 1))
 			require.NoError(t, <-drained)
-			_, err := q.Get(t.Context())
-			require.ErrorIs(t, err, workqueue.ErrShutDown)
+			require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
 		},
 		"drops delayed keys and their timer": func(t *testing.T, q *workqueue.Queue[string]) {
 			start := time.Now()
@@ -218,8 +213,7 @@ func TestDrain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.New[string](workqueue.Options{})
+			bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 				test(t, q)
 				q.Add("late")
 				q.AddAfter("late", time.Second)
@@ -234,8 +228,7 @@ func TestDrain(t *testing.T) {
 // A drain whose context ends just as the queue becomes empty succeeds if no key is left when it looks.
 func TestDrainThatEndsWithNothingLeft(t *testing.T) {
 	for range 100 {
-		synctest.Test(t, func(t *testing.T) {
-			q := workqueue.New[string](workqueue.Options{})
+		bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			get(t, q)
 			ctx, cancel := context.WithCancel(t.Context())

@@ -108,6 +108,5 @@ func keys(s cache.Store) []string {
 
 func mustAdd(t *testing.T, i cache.SharedInformer, h cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
 	t.Helper()
-	r := must.Get(i.AddEventHandler(h))(t)
-	return r
+	return must.Get(i.AddEventHandler(h))(t)
 }

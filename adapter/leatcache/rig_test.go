@@ -54,8 +54,7 @@ func (r *rig) create(namespace, name, app, node string) *corev1.Pod {
 // make makes a cache that does not run.
 func (r *rig) make(own leatcache.Options, o cache.Options) cache.Cache {
 	r.Helper()
-	c := must.Get(own.New(r.cluster.Config(), o))(r)
-	return c
+	return must.Get(own.New(r.cluster.Config(), o))(r)
 }
 
 // start runs a cache until the test ends, or until the returned function is called.

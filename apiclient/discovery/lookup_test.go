@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
@@ -154,18 +155,16 @@ func TestForKind(t *testing.T) {
 			`unknown resource "po", did you mean "pods"?`:                      {Resource: "po"},
 			`unknown resource "deployments", did you mean "deployments.apps"?`: {Resource: "deployments"},
 		} {
-			_, err := m.ForResource(t.Context(), resource)
-			require.EqualError(t, err, want)
+			require.EqualError(t, must.Err(m.ForResource(t.Context(), resource)), want)
 		}
 	})
 }
 
 func TestCategory(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
-		found, err := m.Category(t.Context(), "all")
-		require.NoError(t, err)
+		found := must.Get(m.Category(t.Context(), "all"))(t)
 		require.Equal(t, []api.Resource{pods, deployments, scalers, mills}, plainly(found))
-		_, err = m.Category(t.Context(), "none")
+		_, err := m.Category(t.Context(), "none")
 		require.EqualError(t, err, `unknown category "none"`)
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
 	})
@@ -225,15 +224,14 @@ func TestAmbiguity(t *testing.T) {
 			{"resource":"data","responseKind":{"kind":"Datum"},"singularResource":"datum","verbs":["list"]},
 			{"resource":"logs","responseKind":{"kind":"Data"},"singularResource":"data","verbs":["list"]}]}]}]}`),
 	}).client(t), discovery.Options{})
-	template, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Template"})
-	require.NoError(t, err)
+	template := must.Get(m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Template"}))(t)
 	require.Equal(t, "templates", template.Plural, "the resource that can be read wins")
 	rim := must.Get(m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Rim"}))(t)
 	require.Equal(t, "rims", rim.Plural, "the resource that can be listed wins")
 	data := must.Get(m.Lookup(t.Context(), "data"))(t)
 	require.Equal(t, "data", data.Plural, "a plural name wins over another resource's singular")
 
-	_, err = m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Axle"})
+	_, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Axle"})
 	require.EqualError(t, err, `"Axle.g" is ambiguous: it may be axles.g or axes.g`)
 	require.ErrorIs(t, err, discovery.ErrAmbiguous)
 	_, err = m.Lookup(t.Context(), "a")
@@ -281,13 +279,10 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 	o.Tokens = testserver.Tokens{"good": "joe"}
 	s := testserver.New(o)
 	s.Define(testserver.Definition{Resource: weirs, ShortNames: []string{"wr"}, Categories: []string{"all"}})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- s.Run(ctx) }()
+	stop := fixture.Start(t, s.Run)
 
 	cfg := apiclient.Config{Host: s.URL(), Transport: s.Client().Transport, BearerToken: apiclient.NewSecret("good")}
-	c, err := apiclient.New(cfg)
-	require.NoError(t, err)
+	c := must.Get(apiclient.New(cfg))(t)
 	for name, want := range map[string]api.Resource{
 		"weirs": weirs, "wr.leat.example": weirs, "po": listerwatchertest.Pods, "deploy": deployments, "crd.v1.apiextensions.k8s.io": {
 			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
@@ -300,7 +295,7 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 
 	cfg.BearerToken = apiclient.NewSecret("bad")
 	stranger := must.Get(apiclient.New(cfg))(t)
-	_, err = discovery.Lookup(t.Context(), stranger, "pods")
+	_, err := discovery.Lookup(t.Context(), stranger, "pods")
 	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
 	require.NotErrorIs(t, err, discovery.ErrUnknownResource)
 
@@ -315,6 +310,5 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 	stop()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	stall.Remove()
-	cancel()
-	require.NoError(t, <-done)
+	stop()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
@@ -77,8 +78,7 @@ func TestRefreshInterval(t *testing.T) {
 				s := newServer(aggregatedPages)
 				m := discovery.New(s.client(t), discovery.Options{RefreshInterval: tc.interval})
 				for range 5 {
-					_, err := m.ForKind(t.Context(), schema.GroupVersionKind{Kind: "Nothing"})
-					require.ErrorIs(t, err, discovery.ErrUnknownResource)
+					require.ErrorIs(t, must.Err(m.ForKind(t.Context(), schema.GroupVersionKind{Kind: "Nothing"})), discovery.ErrUnknownResource)
 					<-time.After(time.Second)
 				}
 				require.Len(t, s.requests(), 2*tc.want)
@@ -95,17 +95,15 @@ func TestRefresh(t *testing.T) {
 		require.NoError(t, m.Refresh(t.Context()))
 		s.set("/apis+", grouped(`"2"`, gates))
 		require.NoError(t, m.Refresh(t.Context()))
-		_, err := m.Lookup(t.Context(), "sluices")
-		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		require.ErrorIs(t, must.Err(m.Lookup(t.Context(), "sluices")), discovery.ErrUnknownResource)
 		s.requests()
 
 		s.set("/apis+", status(503, "ServiceUnavailable", "not now"))
-		err = m.Refresh(t.Context())
+		err := m.Refresh(t.Context())
 		require.EqualError(t, err, "refresh resources: get /apis: not now")
 		require.True(t, apierrors.IsServiceUnavailable(err))
 		require.Equal(t, "/apis", m.Failed()[0].Path)
-		_, err = m.Lookup(t.Context(), "gates")
-		require.NoError(t, err, "a failed refresh changes nothing")
+		require.NoError(t, must.Err(m.Lookup(t.Context(), "gates")), "a failed refresh changes nothing")
 		_, err = m.Lookup(t.Context(), "sluices")
 		require.EqualError(t, err, "look up sluices: get /apis: not now", "the error does not say that the resource is missing")
 		require.NotErrorIs(t, err, discovery.ErrUnknownResource)
@@ -144,8 +142,7 @@ func TestOneReadsForAll(t *testing.T) {
 
 		began := time.Now()
 		together(100, func() error {
-			_, err := m.Lookup(t.Context(), "podz")
-			require.ErrorIs(t, err, discovery.ErrUnknownResource)
+			require.ErrorIs(t, must.Err(m.Lookup(t.Context(), "podz")), discovery.ErrUnknownResource)
 			return nil
 		})
 		require.Len(t, s.requests(), 2)
@@ -165,16 +162,14 @@ func TestAFailureIsSharedToo(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				_, err := m.Lookup(t.Context(), "pods")
-				require.True(t, apierrors.IsInternalError(err))
+				require.True(t, apierrors.IsInternalError(must.Err(m.Lookup(t.Context(), "pods"))))
 			})
 		}
 		wg.Wait()
 		require.Equal(t, time.Minute, time.Since(began), "all calls share one failure")
 		require.Len(t, s.requests(), 1)
 		s.set("/api+", aggregatedPages["/api+"])
-		_, err := m.Lookup(t.Context(), "pods")
-		require.NoError(t, err, "every look-up reads while no resource is known")
+		require.NoError(t, must.Err(m.Lookup(t.Context(), "pods")), "every look-up reads while no resource is known")
 	})
 }
 
@@ -268,10 +263,8 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 
 		s.set("/apis+", grouped(`"3"`, staleButKnown))
 		require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrStale)
-		_, err = m.Lookup(t.Context(), "gates")
-		require.NoError(t, err, "the document of the server is newer than the known one")
-		_, err = m.Lookup(t.Context(), "sluices")
-		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		require.NoError(t, must.Err(m.Lookup(t.Context(), "gates")), "the document of the server is newer than the known one")
+		require.ErrorIs(t, must.Err(m.Lookup(t.Context(), "sluices")), discovery.ErrUnknownResource)
 
 		s.set("/apis+", status(500, "InternalError", "no"))
 		<-time.After(10 * time.Second)
@@ -291,8 +284,7 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 
 		s.set("/apis+", grouped(`"5"`, `{"version":"v1","freshness":"Current","resources":[]}`))
 		require.NoError(t, m.Refresh(t.Context()))
-		_, err = m.Lookup(t.Context(), "gates")
-		require.EqualError(t, err, `unknown resource "gates"`, "an empty version is not kept")
+		require.EqualError(t, must.Err(m.Lookup(t.Context(), "gates")), `unknown resource "gates"`, "an empty version is not kept")
 	})
 }
 
@@ -336,14 +328,13 @@ func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 			require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrIncomplete)
 			require.Len(t, m.Failed(), 1)
 			require.Equal(t, "/apis/a.example/v2", m.Failed()[0].Path)
-			found, err := m.Lookup(t.Context(), "mills.v2.a.example")
-			require.NoError(t, err)
+			found := must.Get(m.Lookup(t.Context(), "mills.v2.a.example"))(t)
 			require.Equal(t, mills, found.Resource)
 
 			m = discovery.New(s.client(t), discovery.Options{})
 			found = must.Get(m.Lookup(t.Context(), "mills"))(t)
 			require.Equal(t, oldMills, found.Resource, "only the other version is known")
-			_, err = m.Lookup(t.Context(), "things")
+			_, err := m.Lookup(t.Context(), "things")
 			require.ErrorIs(t, err, discovery.ErrUnknownResource)
 			require.ErrorContains(t, err, "documents that could not be read: 1; the first: get /apis/a.example/v2: ")
 		})
@@ -354,14 +345,10 @@ func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 func TestADefinitionThatIsInstalledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testserver.New(testserver.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
-		c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-		require.NoError(t, err)
+		stop := fixture.Start(t, s.Run)
+		c := must.Get(apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}))(t)
 		m := discovery.New(c, discovery.Options{})
-		_, err = m.Lookup(t.Context(), "wh")
-		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		require.ErrorIs(t, must.Err(m.Lookup(t.Context(), "wh")), discovery.ErrUnknownResource)
 
 		definitions := must.Get(m.Lookup(t.Context(), "crd"))(t)
 		wheel := &unstructured.Unstructured{Object: map[string]any{
@@ -372,8 +359,7 @@ func TestADefinitionThatIsInstalledLater(t *testing.T) {
 				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"scale": map[string]any{}}}},
 			},
 		}}
-		_, err = apiclient.NewTyped[*unstructured.Unstructured](c, definitions.Resource, "").Create(t.Context(), wheel, metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(apiclient.NewTyped[*unstructured.Unstructured](c, definitions.Resource, "").Create(t.Context(), wheel, metav1.CreateOptions{}))(t)
 		<-time.After(10 * time.Second)
 		for _, name := range []string{"wh", "rota", "wheels.leat.example", "Wheel"} {
 			found := must.Get(m.Lookup(t.Context(), name))(t)
@@ -389,7 +375,6 @@ func TestADefinitionThatIsInstalledLater(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{"/api", "/apis", "/api", "/apis"}, discoveries)
-		cancel()
-		require.NoError(t, <-done)
+		stop()
 	})
 }

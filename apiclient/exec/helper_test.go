@@ -112,8 +112,7 @@ func pass(d time.Duration) { <-time.After(d) }
 // self is the path of the test binary.
 func self(t *testing.T) string {
 	t.Helper()
-	path := must.Get(os.Executable())(t)
-	return path
+	return must.Get(os.Executable())(t)
 }
 
 // options are those of a plugin that does one of the acts.
@@ -132,8 +131,7 @@ func variable(name, value string) exec.Variable {
 
 func newPlugin(t *testing.T, o exec.Options) *exec.Plugin {
 	t.Helper()
-	p := must.Get(exec.New(o))(t)
-	return p
+	return must.Get(exec.New(o))(t)
 }
 
 // answer is what a plugin prints.

@@ -201,14 +201,12 @@ func TestAfterAFailureThereIsAPause(t *testing.T) {
 			return token("good", 0)
 		})
 		for range 3 {
-			_, err := s.Credentials(t.Context())
-			require.ErrorContains(t, err, "run 1 went wrong")
+			require.ErrorContains(t, must.Err(s.Credentials(t.Context())), "run 1 went wrong")
 			pass(3 * time.Second)
 		}
 		broken = false
 		pass(time.Second - time.Nanosecond)
-		_, err := s.Credentials(t.Context())
-		require.ErrorContains(t, err, "run 1 went wrong")
+		require.ErrorContains(t, must.Err(s.Credentials(t.Context())), "run 1 went wrong")
 		pass(time.Nanosecond)
 		s.want(t, "good", 2)
 	})
@@ -227,12 +225,10 @@ func TestGoodCredentialsOutliveAFailure(t *testing.T) {
 		s.want(t, "old", 2) // the run failed
 		s.want(t, "old", 2) // the pause
 		pass(9 * time.Second)
-		_, err := s.Credentials(t.Context())
-		require.ErrorContains(t, err, "no network")
+		require.ErrorContains(t, must.Err(s.Credentials(t.Context())), "no network")
 		require.EqualValues(t, 2, s.runs.Load())
 		pass(time.Second)
-		_, err = s.Credentials(t.Context())
-		require.ErrorContains(t, err, "no network")
+		require.ErrorContains(t, must.Err(s.Credentials(t.Context())), "no network")
 		require.EqualValues(t, 3, s.runs.Load())
 	})
 }
@@ -270,8 +266,7 @@ func TestRefusedCredentialsDoNotComeBack(t *testing.T) {
 		})
 		s.Refused(s.want(t, "1", 1))
 		for range 2 { // after the run, and in the pause
-			_, err := s.Credentials(t.Context())
-			require.ErrorContains(t, err, "no network")
+			require.ErrorContains(t, must.Err(s.Credentials(t.Context())), "no network")
 		}
 		pass(10 * time.Second)
 		s.want(t, "3", 3)

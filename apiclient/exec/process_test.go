@@ -99,8 +99,7 @@ func TestWhatAPluginSaysIsInNoError(t *testing.T) {
 	ours := os.Stderr
 	defer func() { os.Stderr = ours }()
 	o.Terms.Stderr, os.Stderr = nil, theirs
-	_, err = newPlugin(t, o).Credentials(t.Context())
-	require.ErrorIs(t, err, exec.ErrFailed)
+	require.ErrorIs(t, must.Err(newPlugin(t, o).Credentials(t.Context())), exec.ErrFailed)
 	require.NoError(t, theirs.Close())
 	text := must.Get(io.ReadAll(said))(t)
 	require.Contains(t, string(text), "log in with "+secret, "the program's own standard error")
@@ -162,8 +161,7 @@ func TestCommandsAreFound(t *testing.T) {
 		t.Setenv("PATH", c.path)
 		o := options(t, "report")
 		o.Command, o.Dir = c.command, config
-		_, err := newPlugin(t, o).Credentials(t.Context())
-		require.ErrorIs(t, err, c.want, c.command)
+		require.ErrorIs(t, must.Err(newPlugin(t, o).Credentials(t.Context())), c.want, c.command)
 	}
 }
 
@@ -194,8 +192,7 @@ func TestPoliciesCheckThePathThatRuns(t *testing.T) {
 	} {
 		o := options(t, "report")
 		o.Command, o.Dir, o.Terms.Policy = c.command, evil, c.policy
-		_, err := newPlugin(t, o).Credentials(t.Context())
-		require.ErrorIs(t, err, c.want, "%s %v", c.command, c.policy)
+		require.ErrorIs(t, must.Err(newPlugin(t, o).Credentials(t.Context())), c.want, "%s %v", c.command, c.policy)
 	}
 }
 

@@ -211,6 +211,5 @@ func TestPluginErrorsNameTheField(t *testing.T) {
 	require.NoError(t, load(good, kubeconfig.Options{Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}}))
 	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}})
 	require.NoError(t, err)
-	_, err = cfg.Credentials.Credentials(t.Context())
-	require.ErrorIs(t, err, exec.ErrNotAllowed)
+	require.ErrorIs(t, must.Err(cfg.Credentials.Credentials(t.Context())), exec.ErrNotAllowed)
 }

@@ -155,8 +155,7 @@ func TestResets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, apiclient.Config{Host: onLoopback(t, h)})
 			lw := websocket.WatchWithKeepAlive(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Minute)
-			_, err := collect(lw, t.Context())
-			require.ErrorIs(t, err, syscall.ECONNRESET)
+			require.ErrorIs(t, must.Err(collect(lw, t.Context())), syscall.ECONNRESET)
 		})
 	}
 }

@@ -134,8 +134,7 @@ func TestAConnectionThatEndsBeforeAnyEvent(t *testing.T) {
 		})), t.Context())
 		require.NoError(t, err)
 		require.Empty(t, versions)
-		_, err = collect(subject(t, nil, upgraded(func(*ws.Conn) {})), t.Context())
-		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.ErrorIs(t, must.Err(collect(subject(t, nil, upgraded(func(*ws.Conn) {})), t.Context())), io.ErrUnexpectedEOF)
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	ours "github.com/leatproject/leat/manager/leaderelection"
 	"github.com/leatproject/leat/testserver"
@@ -43,13 +44,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *testserver.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := testserver.New(testserver.Options{})
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		t.Cleanup(func() {
-			cancel()
-			require.NoError(t, <-ended)
-		})
+		fixture.Start(t, s.Run)
 		f(t, s)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -41,13 +42,7 @@ func (f *failing) RoundTrip(q *http.Request) (*http.Response, error) {
 func fleetServer(t *testing.T, fail func(attempt int) bool) *apiServer {
 	t.Helper()
 	server := testserver.New(testserver.Options{})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, server.Run)
 	f := &failing{next: server.Client().Transport, fail: fail, attempts: map[string]int{}}
 	client := func() *http.Client { return &http.Client{Transport: f} }
 	return &apiServer{url: server.URL(), client: client(), another: client, processes: []int{os.Getpid()}}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/leatproject/leat/bench/load"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -59,13 +60,7 @@ func start(t *testing.T) *Server {
 func startWith(t *testing.T, o Options) *Server {
 	t.Helper()
 	s := must.Get(New(set, o))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, s.Run)
 	return s
 }
 

@@ -1,7 +1,6 @@
 package subject_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/internal/fixture"
 )
 
 // TestShards holds one fifth of the pods, once with a server that cuts and once with one that does not.
@@ -34,9 +34,7 @@ func TestShards(t *testing.T) {
 		}{{"whole", whole, true}, {"server", fifth, true}, {"client", fifth, false}} {
 			s, err := server.New(set, server.Options{Objects: objects, Shards: c.cuts})
 			require.NoError(t, err)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- s.Run(ctx) }()
+			stop := fixture.Start(t, s.Run)
 			c.spec.URL = s.URL()
 			report, err := play(t, "leat", c.spec, func() {
 				for pod := range objects - 1 {
@@ -54,8 +52,7 @@ func TestShards(t *testing.T) {
 			received[c.name] = report.Metrics["list MB"]
 			received[c.name+" watch"] = report.Metrics["watch MB"]
 			require.Equal(t, c.name == "server", slices.ContainsFunc(s.Requests(), func(r server.Request) bool { return r.Watch && r.Cut }))
-			cancel()
-			require.NoError(t, <-ended)
+			stop()
 		}
 		require.Less(t, received["server"], received["whole"]/2)
 		require.Less(t, received["server watch"], received["whole watch"]/2)

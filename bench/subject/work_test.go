@@ -2,7 +2,6 @@ package subject_test
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/leatproject/leat/bench/load"
 	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -51,13 +51,7 @@ func play(t *testing.T, library string, s subject.Spec, turn func()) (*subject.R
 func serve(t *testing.T) *server.Server {
 	t.Helper()
 	s := must.Get(server.New(set, server.Options{Objects: objects}))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, s.Run)
 	return s
 }
 
@@ -209,9 +203,7 @@ func TestUnknownWork(t *testing.T) {
 func TestNamespaces(t *testing.T) {
 	s, err := server.NewCustom(0, 3, 2)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	stop := fixture.Start(t, s.Run)
 	spec := subject.Spec{Work: subject.Resources, Namespaces: 3, Objects: 2, Form: subject.Unstructured, URL: s.URL(), CA: s.Authority()}
 	for _, library := range []string{"leat", "client-go"} {
 		report, err := play(t, library, spec, nil)
@@ -220,23 +212,19 @@ func TestNamespaces(t *testing.T) {
 	}
 	_, err = play(t, "controller-runtime", spec, nil)
 	require.ErrorIs(t, err, subject.ErrUnsupported)
-	cancel()
-	require.NoError(t, <-ended)
+	stop()
 }
 
 func TestManyResources(t *testing.T) {
 	s := must.Get(server.NewCustom(3, 0, 2))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	stop := fixture.Start(t, s.Run)
 	for _, form := range []subject.Form{subject.Unstructured, subject.Packed} {
 		spec := subject.Spec{Work: subject.Resources, Resources: 3, Objects: 2, Form: form, URL: s.URL(), CA: s.Authority()}
 		report, err := play(t, "leat", spec, nil)
 		require.NoError(t, err, form)
 		require.Positive(t, report.Metrics["live MB"], form)
 	}
-	cancel()
-	require.NoError(t, <-ended)
+	stop()
 }
 
 func TestWarm(t *testing.T) {

@@ -158,8 +158,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 	require.NoError(t, json.Unmarshal(line, &addresses))
 	require.Len(t, addresses, 2)
 	left := func() []string {
-		found := must.Get(filepath.Glob(filepath.Join(temporary, "leat-e2e-*", "etcd")))(t)
-		return found
+		return must.Get(filepath.Glob(filepath.Join(temporary, "leat-e2e-*", "etcd")))(t)
 	}
 	require.Len(t, left(), 1)
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/e2e/proxy"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -54,13 +55,7 @@ func echo(t *testing.T) (address string) {
 func start(t *testing.T, target string) *proxy.Proxy {
 	t.Helper()
 	p := must.Get(proxy.Listen(target))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, p.Run)
 	return p
 }
 

@@ -43,8 +43,7 @@ func TestRecreateNoticesTheLastPod(t *testing.T) {
 
 // TestOrphansAreAdopted creates a ReplicaSet and a Pod that have no owner and match the selector.
 func TestOrphansAreAdopted(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		mine := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
@@ -74,8 +73,7 @@ func TestOrphansAreAdopted(t *testing.T) {
 // TestTerminatingPodsAreNotAwaited scales down, and up again while the deleted Pods are still terminating. The
 // expectation of a deletion is met when the deletionTimestamp is set.
 func TestTerminatingPodsAreNotAwaited(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		w.edit(scale(2))

@@ -39,6 +39,15 @@ func inWorld(t *testing.T, o testserver.Options, test func(*world)) {
 	testkit.Run(t, testkit.Options{Server: o}, func(k *testkit.Kit) { test(&world{Kit: k}) })
 }
 
+// inProgram runs a test with a server and the program.
+func inProgram(t *testing.T, test func(*world)) {
+	t.Helper()
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		test(w)
+	})
+}
+
 // start starts the program with all parts, or with the named ones. After that, Logs has only the entries of this
 // program.
 func (w *world) start(parts ...string) {

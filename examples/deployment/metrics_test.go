@@ -9,13 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/metrics"
-	"github.com/leatproject/leat/testserver"
 )
 
 // TestMetrics checks the metrics of a rollout.
 func TestMetrics(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		scrape := httptest.NewRecorder()

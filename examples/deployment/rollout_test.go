@@ -13,12 +13,10 @@ import (
 
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/testkit"
-	"github.com/leatproject/leat/testserver"
 )
 
 func TestRollOut(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
 		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
@@ -52,8 +50,7 @@ func TestRollOut(t *testing.T) {
 }
 
 func TestPodsFollowTheTemplate(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{"note": "x"}
 			d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "fast"}
@@ -74,8 +71,7 @@ func TestPodsFollowTheTemplate(t *testing.T) {
 }
 
 func TestProgressDeadlineIsExact(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) {
 			seconds := int32(60)
 			d.Spec.ProgressDeadlineSeconds = &seconds
@@ -98,8 +94,7 @@ func TestProgressDeadlineIsExact(t *testing.T) {
 }
 
 func TestPauseAndResume(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) {
 			seconds := int32(60)
 			d.Spec.ProgressDeadlineSeconds = &seconds
@@ -124,8 +119,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestRecreate(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
 		w.Pass(time.Minute)
 		w.edit(image("web:2"))
@@ -142,8 +136,7 @@ func TestRecreate(t *testing.T) {
 }
 
 func TestMinReadySeconds(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 10 })
 		w.Pass(3 * time.Second) // the Pods are ready then
 		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
@@ -158,8 +151,7 @@ func TestMinReadySeconds(t *testing.T) {
 }
 
 func TestRollback(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		// A rollout of one Pod records two Events. With more Pods it comes close to the 25 Events of one object after
 		// which the recorder drops the rest.
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) })
@@ -238,8 +230,7 @@ func TestRollbackKeepsTheCurrentTemplate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, testserver.Options{}, func(w *world) {
-				w.start()
+			inProgram(t, func(w *world) {
 				w.deploy(asIs)
 				w.Pass(time.Minute)
 				w.edit(image("web:2"))
@@ -263,8 +254,7 @@ func TestRollbackKeepsTheCurrentTemplate(t *testing.T) {
 
 func TestRollbackToNothing(t *testing.T) {
 	for _, to := range []string{"0", "17", "soon"} {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			w.deploy(asIs)
 			w.Pass(time.Minute)
 			w.edit(backTo(to))
@@ -276,8 +266,7 @@ func TestRollbackToNothing(t *testing.T) {
 }
 
 func TestHistoryIsKeptWithinItsLimit(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32); *d.Spec.RevisionHistoryLimit = 2 })
 		for _, name := range []string{"web:2", "web:3", "web:4", "web:5"} {
 			w.Pass(time.Minute)
@@ -290,8 +279,7 @@ func TestHistoryIsKeptWithinItsLimit(t *testing.T) {
 
 // TestScaleInMidRollout scales a Deployment whose rollout is stuck in the middle: each set keeps its part.
 func TestScaleInMidRollout(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) {
 			scale(10)(d)
 			surge, unavailable := intstr.FromInt32(3), intstr.FromInt32(2)
@@ -312,8 +300,7 @@ func TestScaleInMidRollout(t *testing.T) {
 }
 
 func TestNodePressureIsRepaired(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		p := w.pods()[0]

@@ -29,8 +29,7 @@ import (
 // TestOrphansAreAdoptedAndStrangersReleased removes the ReplicaSets of a Deployment and gives them back, with owner
 // references and with labels.
 func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
@@ -54,8 +53,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 }
 
 func TestOrphanedPods(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		p := w.pods()[0]
@@ -76,8 +74,7 @@ func TestOrphanedPods(t *testing.T) {
 
 // TestCollision creates a foreign object with the name of the next ReplicaSet.
 func TestCollision(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		name := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0].Name
 		w.program.Stop()
@@ -107,8 +104,7 @@ func TestInvalidDeployments(t *testing.T) {
 		"unknown strategy":          func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
 		"the selector is invalid: ": func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "not a label" },
 	} {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			w.deploy(change)
 			w.Pass(time.Hour)
 			require.Equal(w, "False InvalidSpec", w.condition(appsv1.DeploymentProgressing))
@@ -123,8 +119,7 @@ func TestInvalidDeployments(t *testing.T) {
 }
 
 func TestSelectingAll(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} })
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"SelectingAll"}, w.events("Deployment"))
@@ -143,8 +138,7 @@ func TestRefusedSets(t *testing.T) {
 			Match: faults.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: f,
 		})
 	}
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		refused := refuse(w, faults.Fail{Code: 403, Message: "exceeded quota"})
 		w.deploy(asIs)
 		w.Pass(10 * time.Millisecond)
@@ -154,8 +148,7 @@ func TestRefusedSets(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
 	})
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		refused := refuse(w, faults.Fail{Code: 422, Message: "the template is nonsense"})
 		w.deploy(asIs)
 		w.Pass(time.Hour)
@@ -163,8 +156,7 @@ func TestRefusedSets(t *testing.T) {
 		w.requireContains(w.Errors(), "is not retried")
 		require.Equal(w, "False ReplicaSetCreateError", w.condition(appsv1.DeploymentProgressing))
 	})
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		refused := refuse(w, faults.Fail{Code: 500})
 		w.deploy(asIs)
 		w.Pass(24 * time.Hour)
@@ -177,8 +169,7 @@ func TestNamespaceThatEnds(t *testing.T) {
 	terminating := []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"being terminated",
 		"details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace shop is being terminated","field":"metadata.namespace"}]}}`)
 	for _, resource := range []string{"replicasets.apps", "pods"} {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			refused := w.Server.Inject(faults.Fault{
 				Match:  faults.Match{Verbs: []string{"create"}, Resource: resource},
 				Effect: faults.Fail{Code: 403, Body: terminating, Header: map[string][]string{"Content-Type": {"application/json"}}},
@@ -195,8 +186,7 @@ func TestNamespaceThatEnds(t *testing.T) {
 // TestRolloutUnderFaults makes two rollouts while the server has all faults that lose no data: requests fail,
 // connections break, watches end.
 func TestRolloutUnderFaults(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		writes := faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}
@@ -228,8 +218,7 @@ func TestRolloutUnderFaults(t *testing.T) {
 // completes the rollout.
 func TestStoppedBetweenTwoWrites(t *testing.T) {
 	for at := range 12 {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			w.deploy(asIs)
 			w.Pass(time.Minute)
 			held := w.Server.Inject(faults.Fault{

@@ -40,8 +40,7 @@ func TestDefinitionComesLater(t *testing.T) {
 
 // TestDefinitionGoesAndComes deletes the definition, which also deletes all jobs, and creates it again.
 func TestDefinitionGoesAndComes(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.submit(asIs)
 		require.NoError(w, w.Server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
 		for _, name := range everybody { // as the garbage collector does

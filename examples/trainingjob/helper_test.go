@@ -75,6 +75,15 @@ func (w *world) options(o cli.Options, log *zap.Logger) options {
 	}
 }
 
+// inProgram runs a test with a server and the program.
+func inProgram(t *testing.T, test func(*world)) {
+	t.Helper()
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		test(w)
+	})
+}
+
 // start starts the program with changed options. After that, Logs has only the entries of this program.
 func (w *world) start(change ...func(*options)) {
 	w.Helper()

@@ -15,15 +15,13 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
 	"github.com/leatproject/leat/testkit"
-	"github.com/leatproject/leat/testserver"
 )
 
 var everybody = []string{"chief-0", "worker-0", "worker-1"}
 
 // TestLifeOfAJob runs a job from its creation to its end, with one restart.
 func TestLifeOfAJob(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		began := metav1.Now().Rfc3339Copy()
 		w.submit(asIs)
 		require.Equal(w, everybody, w.pods())
@@ -67,8 +65,7 @@ func TestLifeOfAJob(t *testing.T) {
 
 // TestReplicas checks the Pods and Services of a job.
 func TestReplicas(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.submit(asIs)
 		p := testkit.List[*corev1.Pod](w.Kit, training.Pods, "")[2]
 		require.Equal(w, w.job().UID, metav1.GetControllerOf(p).UID)
@@ -102,8 +99,7 @@ func scaleWorkers(n int32) func(*job.TrainingJob) {
 }
 
 func TestWorkersComeAndGo(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.submit(asIs)
 		w.edit(scaleWorkers(4))
 		require.Equal(w, []string{"chief-0", "worker-0", "worker-1", "worker-2", "worker-3"}, w.pods())
@@ -126,8 +122,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 // TestDynamicWorkers changes the number of workers of a running job. The other Pods are not restarted, and the job
 // succeeds with its worker 0.
 func TestDynamicWorkers(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.submit(func(j *job.TrainingJob) {
 			j.Spec.EnableDynamicWorker = true
 			j.Spec.Replicas[job.PS] = j.Spec.Replicas[job.Chief]
@@ -165,8 +160,7 @@ func TestDynamicWorkers(t *testing.T) {
 }
 
 func TestSuspendAndResume(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.submit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
 		require.Empty(w, w.pods())
 		require.Equal(w, "Created Suspended", w.state())
@@ -200,8 +194,7 @@ func TestSuspendAndResume(t *testing.T) {
 
 func TestTimeToLive(t *testing.T) {
 	for _, policy := range []job.CleanPodPolicy{job.CleanNone, job.CleanRunning, job.CleanAll} {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			minute := int32(60)
 			w.submit(func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished, j.Spec.CleanPodPolicy = &minute, policy })
 			w.runs(everybody...)
@@ -219,8 +212,7 @@ func TestTimeToLive(t *testing.T) {
 
 // TestBackoffLimit has a job that allows two restarts, by the kubelet or by the controller.
 func TestBackoffLimit(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		two := int32(2)
 		w.submit(func(j *job.TrainingJob) { j.Spec.BackoffLimit = &two })
 		for n := range int32(2) {

@@ -32,8 +32,7 @@ func TestInvalidJobs(t *testing.T) {
 			j.Spec.Replicas[job.Chief].Template.Spec.Containers[0].Name = "main"
 		},
 	} {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			w.submit(change)
 			w.Pass(time.Hour)
 			require.Equal(w, "Created Failed", w.state())
@@ -50,8 +49,7 @@ func TestInvalidJobs(t *testing.T) {
 
 // TestNothingIsCountedTwice starts several programs one after another on the same jobs.
 func TestNothingIsCountedTwice(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		w.start()
+	inProgram(t, func(w *world) {
 		w.submit(asIs)
 		w.ends("worker-0", corev1.PodFailed, 137)
 		w.Pass(time.Minute)
@@ -79,8 +77,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 // new program completes the job.
 func TestStoppedBetweenTwoWrites(t *testing.T) {
 	for at := range 14 {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			w.submit(func(j *job.TrainingJob) { j.Spec.CleanPodPolicy = job.CleanAll })
 			w.runs(everybody...)
 			w.Pass(time.Minute)
@@ -127,8 +124,7 @@ func TestTrainingUnderFaults(t *testing.T) {
 		{Match: watches, Effect: faults.Compact{}},
 		{Match: watches, Times: 20, Effect: faults.Duplicate{}},
 	} {
-		inWorld(t, testserver.Options{}, func(w *world) {
-			w.start()
+		inProgram(t, func(w *world) {
 			w.Server.Inject(f)
 			w.submit(asIs)
 			w.Pass(5 * time.Minute)

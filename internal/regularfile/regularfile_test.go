@@ -37,16 +37,13 @@ func TestSizeIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	require.NoError(t, os.Truncate(path, regularfile.MaxBytes))
-	content, err := regularfile.Read(path)
-	require.NoError(t, err)
+	content := must.Get(regularfile.Read(path))(t)
 	require.Len(t, content, regularfile.MaxBytes)
 
 	require.NoError(t, os.Truncate(path, regularfile.MaxBytes+1))
-	_, err = regularfile.Read(path)
-	require.EqualError(t, err, "read "+path+": it is larger than 4 MiB")
+	require.EqualError(t, must.Err(regularfile.Read(path)), "read "+path+": it is larger than 4 MiB")
 	require.NoError(t, os.Truncate(path, 1<<40))
-	_, err = regularfile.Read(path)
-	require.EqualError(t, err, "read "+path+": it is larger than 4 MiB")
+	require.EqualError(t, must.Err(regularfile.Read(path)), "read "+path+": it is larger than 4 MiB")
 }
 
 // endless is a file that grows as fast as it is read.
@@ -59,12 +56,10 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestAFileThatGrowsIsNotReadToItsEnd(t *testing.T) {
 	var e endless
-	_, err := regularfile.ReadAll(&e)
-	require.EqualError(t, err, "it is larger than 4 MiB")
+	require.EqualError(t, must.Err(regularfile.ReadAll(&e)), "it is larger than 4 MiB")
 	require.EqualValues(t, regularfile.MaxBytes+1, e.read)
 
-	_, err = regularfile.ReadAll(io.MultiReader(bytes.NewReader([]byte("secret")), broken{}))
-	require.EqualError(t, err, "broken")
+	require.EqualError(t, must.Err(regularfile.ReadAll(io.MultiReader(bytes.NewReader([]byte("secret")), broken{}))), "broken")
 }
 
 type broken struct{}

@@ -25,21 +25,17 @@ func TestNothingElseIsRead(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	require.NoError(t, os.Symlink("fifo", link))
 	for _, path := range []string{fifo, link} {
-		_, err := regularfile.Read(path)
-		require.EqualError(t, err, "read "+path+": it is a pipe (FIFO), not a regular file"+hint)
-		_, err = regularfile.ReadOpened(path) // as if the FIFO had replaced a regular file after the first look
+		require.EqualError(t, must.Err(regularfile.Read(path)), "read "+path+": it is a pipe (FIFO), not a regular file"+hint)
+		_, err := regularfile.ReadOpened(path) // as if the FIFO had replaced a regular file after the first look
 		require.EqualError(t, err, "read "+path+": it is a pipe (FIFO), not a regular file"+hint)
 	}
 
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	require.NoError(t, err)
+	l := must.Get(net.Listen("unix", socket))(t)
 	defer l.Close()
-	_, err = regularfile.Read(socket)
-	require.EqualError(t, err, "read "+socket+": it is a socket, not a regular file"+hint)
+	require.EqualError(t, must.Err(regularfile.Read(socket)), "read "+socket+": it is a socket, not a regular file"+hint)
 
-	_, err = regularfile.Read("/dev/zero")
-	require.EqualError(t, err, "read /dev/zero: it is a character device, not a regular file"+hint)
+	require.EqualError(t, must.Err(regularfile.Read("/dev/zero")), "read /dev/zero: it is a character device, not a regular file"+hint)
 }
 
 // TestCreateFollowsNothing creates a file in place of a link, of a FIFO and of a file that others can use. A process
@@ -86,8 +82,7 @@ func TestCreateFollowsNothing(t *testing.T) {
 func TestOnlyPrivateFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	f, err := regularfile.Create(at("own"))
-	require.NoError(t, err)
+	f := must.Get(regularfile.Create(at("own")))(t)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Symlink("own", at("link")))
 	require.NoError(t, syscall.Mkfifo(at("fifo"), 0o600))
@@ -119,12 +114,10 @@ func TestOnlyPrivateFilesAreOpened(t *testing.T) {
 		"fifo": "it is a pipe (FIFO), not a regular file",
 		"read": "others can use it, because its mode is -rw----r--",
 	} {
-		_, err = regularfile.OpenPrivateNow(at(name))
-		require.EqualError(t, err, "open "+at(name)+": "+says)
+		require.EqualError(t, must.Err(regularfile.OpenPrivateNow(at(name))), "open "+at(name)+": "+says)
 	}
 	if os.Chown(at("own"), 65534, 65534) != nil {
 		return // only root may give a file away
 	}
-	_, err = regularfile.OpenPrivate(at("own"))
-	require.EqualError(t, err, "open "+at("own")+": another user owns it")
+	require.EqualError(t, must.Err(regularfile.OpenPrivate(at("own"))), "open "+at("own")+": another user owns it")
 }

@@ -267,8 +267,7 @@ func TestOddHosts(t *testing.T) {
 
 func TestAllowedHosts(t *testing.T) {
 	for _, wrong := range []string{"", ":80", "http://leat.example", "leat.example/", "a b", "x@leat.example", "leat.example:http"} {
-		_, err := sameorigin.New([]string{"leat.example", wrong})
-		require.ErrorContains(t, err, "is neither a host nor a host:port", wrong)
+		require.ErrorContains(t, must.Err(sameorigin.New([]string{"leat.example", wrong})), "is neither a host nor a host:port", wrong)
 	}
 	must.Get(sameorigin.New([]string{"leat.example:8443", "10.1.2.3", "[::1]:80", "localhost"}))(t)
 }

@@ -202,11 +202,10 @@ func TestRequestsAndConnections(t *testing.T) {
 	require.Equal(t, "create "+mapsPath, seen[0].Verb+" "+seen[0].Path)
 
 	for _, cut := range []string{"/disconnect", "/restart"} {
-		watch, err := http.Get(p.api + mapsPath + "?watch=true")
-		require.NoError(t, err)
+		watch := must.Get(http.Get(p.api + mapsPath + "?watch=true"))(t)
 		require.Contains(t, p.ok("GET", "/watches", ""), `"verb": "watch"`)
 		p.ok("POST", cut, "")
-		_, err = io.ReadAll(watch.Body) // a restart ends it with or without an error
+		_, err := io.ReadAll(watch.Body) // a restart ends it with or without an error
 		if cut == "/disconnect" {
 			require.ErrorIs(t, err, syscall.ECONNRESET)
 		}

@@ -101,8 +101,7 @@ func TestTheAPIServerDecides(t *testing.T) {
 		require.Equal(t, c.code, get(f, c.method, c.path, c.authorization), "%.80v", c)
 		require.Zero(t, logs.Len())
 	}
-	_, err := accessreview.New(accessreview.Options{})
-	require.Error(t, err)
+	require.Error(t, must.Err(accessreview.New(accessreview.Options{})))
 }
 
 func TestAudiences(t *testing.T) {

@@ -27,9 +27,8 @@ import (
 )
 
 func TestNewReportsAllInvalidOptions(t *testing.T) {
-	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
-	require.NoError(t, err)
-	_, err = leaderelection.New(client, leaderelection.Options{
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://h"}))(t)
+	_, err := leaderelection.New(client, leaderelection.Options{
 		LeaseDuration: 1500 * time.Millisecond, RenewDeadline: 2 * time.Second, RetryPeriod: -1,
 	})
 	for _, says := range []string{"Namespace is empty", "Name is empty", "whole number of seconds", "shorter than LeaseDuration", "RetryPeriod is -1ns"} {
@@ -44,13 +43,11 @@ func TestNewReportsAllInvalidOptions(t *testing.T) {
 		"longer than 1.2 times RetryPeriod": {RenewDeadline: 6 * time.Second, RetryPeriod: 5 * time.Second},
 	} {
 		o.Namespace, o.Name = "a", "b"
-		_, err = leaderelection.New(client, o)
-		require.ErrorContains(t, err, text)
+		require.ErrorContains(t, must.Err(leaderelection.New(client, o)), text)
 	}
-	_, err = leaderelection.New(client, leaderelection.Options{
+	must.Get(leaderelection.New(client, leaderelection.Options{
 		Namespace: "a", Name: "b", LeaseDuration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond,
-	})
-	require.NoError(t, err)
+	}))(t)
 	one := must.Get(leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"}))(t)
 	two := must.Get(leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"}))(t)
 	require.NotEqual(t, one.Identity(), two.Identity())
@@ -294,11 +291,10 @@ func TestClocksAreNotCompared(t *testing.T) {
 	for name, at := range map[string]string{"past": "1970-01-01T00:00:00.000000Z", "future": "2190-01-01T00:00:00.000000Z"} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *testserver.Server) {
-				_, err := s.Create(leases, map[string]any{
+				must.Get(s.Create(leases, map[string]any{
 					"metadata": map[string]any{"namespace": leaseKey.Namespace, "name": leaseKey.Name},
 					"spec":     map[string]any{"holderIdentity": "other", "leaseDurationSeconds": int64(30), "renewTime": at},
-				})
-				require.NoError(t, err)
+				}))(t)
 				var leaders []string
 				a := campaign(t, s, leaderelection.Options{Identity: "a", OnLeader: func(l string) { leaders = append(leaders, l) }}, 0, nil)
 				for range 5 {

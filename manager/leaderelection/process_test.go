@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager/leaderelection"
 )
 
@@ -51,15 +52,12 @@ func (e *election) start() *process {
 	p := &process{
 		election: e, rate: e.rates[len(e.all)%len(e.rates)], ended: make(chan struct{}), changed: make(chan struct{}),
 	}
-	var err error
 	transport := p.transport(e.server.Client().Transport)
-	p.client, err = apiclient.New(apiclient.Config{Host: e.server.URL(), Transport: transport})
-	require.NoError(e.t, err)
-	p.Elector, err = leaderelection.New(p.client, leaderelection.Options{
+	p.client = must.Get(apiclient.New(apiclient.Config{Host: e.server.URL(), Transport: transport}))(e.t)
+	p.Elector = must.Get(leaderelection.New(p.client, leaderelection.Options{
 		Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: fmt.Sprint("process-", len(e.all)),
 		LeaseDuration: p.local(nominalLease), RenewDeadline: p.local(nominalDeadline), RetryPeriod: p.local(nominalRetry),
-	})
-	require.NoError(e.t, err)
+	}))(e.t)
 	e.all = append(e.all, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel

@@ -51,8 +51,7 @@ type configMap struct {
 func newPage(t *testing.T, o livepage.Options) *livepage.Page {
 	t.Helper()
 	o.Program = "mill"
-	p := must.Get(livepage.New(o))(t)
-	return p
+	return must.Get(livepage.New(o))(t)
 }
 
 func register(t *testing.T, p *livepage.Page, name string, part any) (remove func()) {
@@ -178,6 +177,12 @@ type world struct{ *fixture.Fixture }
 
 func newWorld(t *testing.T) world { return world{fixture.New(t, testserver.Options{})} }
 
+// inWorld runs a test in a bubble, with a page.
+func inWorld(t *testing.T, test func(t *testing.T, p *livepage.Page, w world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newPage(t, livepage.Options{}), newWorld(t)) })
+}
+
 func (w world) informer(o informer.Options[*configMap]) *informer.Informer[*configMap] {
 	return informer.New(apiclient.NewPartial[*configMap](w.Client, configMaps, ""), o)
 }
@@ -193,8 +198,7 @@ func (w world) create(name string) {
 }
 
 func TestState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		w.create("one")
 		maps := w.informer(informer.Options[*configMap]{})
 		work := make(chan struct{})
@@ -251,8 +255,7 @@ func TestState(t *testing.T) {
 
 // TestMeasurementsEnd looks, and then does not.
 func TestMeasurementsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		fixture.Start(t, maps.Run)
@@ -334,8 +337,7 @@ func TestRemove(t *testing.T) {
 
 // TestFactory shows the informers of a factory while they run.
 func TestFactory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		f := factory.New(factory.Options{})
 		remove := register(t, p, "", f)
 		share, err := factory.Shared(f, api.ListerWatcher[*configMap](apiclient.NewPartial[*configMap](w.Client, configMaps, "")), informer.Options[*configMap]{})
@@ -356,8 +358,7 @@ func TestFactory(t *testing.T) {
 
 // TestDebug has everything that needs debug, with and without it.
 func TestDebug(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		w.Server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "configmaps"}})
 		elector := must.Get(leaderelection.New(w.Client, leaderelection.Options{Namespace: "secret", Name: "secret", Identity: "secret-0"}))(t)
 		maps := w.informer(informer.Options[*configMap]{})
@@ -407,8 +408,7 @@ func TestDebug(t *testing.T) {
 
 // TestElectors has two replicas in one process.
 func TestElectors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		lead := map[string]context.CancelFunc{}
 		for _, name := range []string{"first", "second"} {
 			e := must.Get(leaderelection.New(w.Client, leaderelection.Options{Namespace: "default", Name: "mill", Identity: name}))(t)
@@ -447,8 +447,7 @@ func TestElectors(t *testing.T) {
 
 // TestShards has a member that waits for a range in which another one works.
 func TestShards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		var first *shard.Member
 		for _, name := range []string{"first", "second"} {
 			m := must.Get(shard.New(w.Client, shard.Options{Namespace: "default", Group: "mill", Identity: name}))(t)
@@ -481,8 +480,7 @@ func TestShards(t *testing.T) {
 
 // TestScopes has more scopes than the page shows. One that fails is first.
 func TestScopes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		w.create("a")
 		set := scopes.New(configMaps, scopes.Options[*configMap]{})
 		source := apiclient.NewPartial[*configMap](w.Client, configMaps, "")
@@ -619,8 +617,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 	}
 	open := newPage(t, livepage.Options{OtherMachines: true})
 	require.Equal(t, 200, send(open, true, http.MethodGet, "/", func(r *http.Request) { r.RemoteAddr = "10.1.2.3:40000" }).Code)
-	_, err := livepage.New(livepage.Options{AllowedHosts: []string{"a b"}})
-	require.ErrorContains(t, err, "livepage: Options.AllowedHosts: ")
+	require.ErrorContains(t, must.Err(livepage.New(livepage.Options{AllowedHosts: []string{"a b"}})), "livepage: Options.AllowedHosts: ")
 }
 
 // TestPolicy reads every file, as a browser would.

@@ -20,14 +20,14 @@ import (
 func TestMemoryDoesNotGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
-		w.create(t, "one")
+		w.create("one")
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		start(t, maps.Run)
 		var heaps []uint64
 		for n := range 3600 {
 			<-time.After(time.Second)
-			w.set(t, "one", fmt.Sprint(n))
+			w.set("one", fmt.Sprint(n))
 			require.Equal(t, http.StatusOK, send(p, true, http.MethodGet, "/state").Code)
 			if n%1200 == 1199 {
 				w.Inject(faults.Fault{Effect: faults.Compact{}}) // the history of the server

@@ -72,8 +72,7 @@ func (w world) set(t *testing.T, name, value string) {
 }
 
 func TestOneObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		fail := false
 		c := controller.New("grinder", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
@@ -136,8 +135,7 @@ func TestOneObject(t *testing.T) {
 
 // TestJourney changes an object whose handler takes a second. Another change waits in the DeltaFIFO meanwhile.
 func TestJourney(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		busy := false
 		maps := w.informer(informer.Options[*configMap]{})
 		maps.Trace(informer.Trace{MayBlock: true, Batch: func(informer.TracedBatch) {
@@ -172,8 +170,7 @@ func TestJourney(t *testing.T) {
 
 // TestUnknownObjects has requests for what does not exist. Each answer says so.
 func TestUnknownObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		register(t, p, "", &observed{})
@@ -200,8 +197,7 @@ func TestUnknownObjects(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		fixture.Start(t, maps.Run)
@@ -224,8 +220,7 @@ func TestSearch(t *testing.T) {
 
 // TestObjectsAreForgotten looks at an object, pins another, and waits.
 func TestObjectsAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		fixture.Start(t, maps.Run)
@@ -253,8 +248,7 @@ func TestObjectsAreForgotten(t *testing.T) {
 
 // TestObjectsAreBounded looks at too many objects, pins too many, and changes one too often.
 func TestObjectsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		c := controller.New("grinder", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 			return controller.Result{}, nil
@@ -313,8 +307,7 @@ func TestObjectsAreBounded(t *testing.T) {
 
 // TestMemoryBeginsAgain looks, pauses until the page has forgotten the object, and asks with the old sequence number.
 func TestMemoryBeginsAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		fixture.Start(t, maps.Run)
@@ -347,8 +340,7 @@ func TestMemoryBeginsAgain(t *testing.T) {
 
 // TestPinFollows pins an object that the page does not follow yet.
 func TestPinFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
 		fixture.Start(t, maps.Run)
@@ -369,8 +361,7 @@ func TestPinFollows(t *testing.T) {
 
 // TestPinOfAnInformerThatIsGone releases a pin after its informer was removed, so that the page has no hook any more.
 func TestPinOfAnInformerThatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		maps := w.informer(informer.Options[*configMap]{})
 		remove := register(t, p, "", maps)
 		fixture.Start(t, maps.Run)
@@ -391,8 +382,7 @@ func TestPinOfAnInformerThatIsGone(t *testing.T) {
 
 // TestSecretsAreHidden shows a Secret, with annotations that have its values.
 func TestSecretsAreHidden(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w := newPage(t, livepage.Options{}), newWorld(t)
+	inWorld(t, func(t *testing.T, p *livepage.Page, w world) {
 		secrets := api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 		lw := apiclient.NewTyped[*unstructured.Unstructured](w.Client, secrets, "")
 		i := informer.New[*unstructured.Unstructured](lw, informer.Options[*unstructured.Unstructured]{})

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -78,9 +80,7 @@ func requireRecords(t *testing.T, want, got []written) {
 
 func reader(t *testing.T, file []byte) *Reader {
 	t.Helper()
-	r, err := NewReader(bytes.NewReader(file), int64(len(file)))
-	require.NoError(t, err)
-	return r
+	return must.Get(NewReader(bytes.NewReader(file), int64(len(file))))(t)
 }
 
 // TestRoundTrip reads what was written: with and without an index, and with several indexes and descriptions of
@@ -191,13 +191,10 @@ func TestOtherFiles(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "f.rec")
 		require.NoError(t, os.WriteFile(path, b, 0o600))
-		_, err := Open(path)
-		require.ErrorContains(t, err, text)
+		require.ErrorContains(t, must.Err(Open(path)), text)
 	}
-	_, err := Open(t.TempDir())
-	require.ErrorContains(t, err, "it is not a regular file")
-	_, err = Open(filepath.Join(t.TempDir(), "none"))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, must.Err(Open(t.TempDir())), "it is not a regular file")
+	require.ErrorIs(t, must.Err(Open(filepath.Join(t.TempDir(), "none"))), os.ErrNotExist)
 }
 
 func appendCRC(b []byte) []byte {

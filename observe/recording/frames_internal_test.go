@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -46,9 +46,7 @@ func recordPieces(t *testing.T, o Options, contentType string, bodies ...[][]byt
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		r := must.Get(New(&out, o))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- r.Run(ctx) }()
+		stop := fixture.Start(t, r.Run)
 		for i, answer := range bodies {
 			rt := r.Wrap(answers(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {contentType}}, Body: &pieces{slices.Clone(answer)}}, nil
@@ -65,8 +63,7 @@ func recordPieces(t *testing.T, o Options, contentType string, bodies ...[][]byt
 			require.NoError(t, resp.Body.Close())
 			synctest.Wait()
 		}
-		cancel()
-		require.NoError(t, <-ended)
+		stop()
 		file, stats = out.Bytes(), r.Stats()
 	})
 	return file, stats

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // hostile is a writer of files that no recorder writes.
@@ -73,8 +75,7 @@ func TestDamagedPartsAreReadOnce(t *testing.T) {
 		file = bad.append(file)
 	}
 	from := &counting{Reader: *bytes.NewReader(file)}
-	r, err := NewReader(from, int64(len(file)))
-	require.NoError(t, err)
+	r := must.Get(NewReader(from, int64(len(file))))(t)
 	require.NotEmpty(t, r.Problems())
 	require.Less(t, from.n, 5*len(file))
 }
@@ -109,8 +110,7 @@ func TestManyRequests(t *testing.T) {
 			}
 		}
 		require.NoError(t, h.close())
-		timeline, err := Load[*unstructured.Unstructured](t.Context(), reader(t, h.file.Bytes()), nil)
-		require.NoError(t, err)
+		timeline := must.Get(Load[*unstructured.Unstructured](t.Context(), reader(t, h.file.Bytes()), nil))(t)
 		require.Len(t, timeline.Notes(), 1, name)
 		require.Contains(t, timeline.Notes()[0], "left out")
 	}
@@ -133,6 +133,5 @@ func TestLoadMayBeEnded(t *testing.T) {
 	require.NoError(t, h.close())
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := Load[*unstructured.Unstructured](ended, reader(t, h.file.Bytes()), nil)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Err(Load[*unstructured.Unstructured](ended, reader(t, h.file.Bytes()), nil)), context.Canceled)
 }

@@ -109,9 +109,7 @@ func recordForever(path string) {
 // TestMemoryIsBounded records 400 MB in a stream without an end, and thousands of streams. The heap does not grow.
 func TestMemoryIsBounded(t *testing.T) {
 	r := must.Get(recording.New(io.Discard, recording.Options{Wait: true, Backlog: 1 << 20}))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
+	stop := fixture.Start(t, r.Run)
 	frame := []byte(strings.Repeat("x", 4095) + "\n")
 	rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(io.LimitReader(&around{b: frame}, 1<<20))}, nil
@@ -127,8 +125,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	require.Less(t, heap(), before+8<<20)
-	cancel()
-	require.NoError(t, <-ended)
+	stop()
 	require.EqualValues(t, 400<<20, r.Stats().Bytes)
 }
 

@@ -28,8 +28,7 @@ func (f answers) RoundTrip(r *http.Request) (*http.Response, error) { return f(r
 func TestARingOnABrokenDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		ring, err := NewRing(RingOptions{Dir: dir, MaxAge: 10 * time.Second})
-		require.NoError(t, err)
+		ring := must.Get(NewRing(RingOptions{Dir: dir, MaxAge: 10 * time.Second}))(t)
 		require.NoError(t, os.WriteFile(segmentName(dir, 2), nil, 0o600)) // creating it fails
 		ended := make(chan error, 1)
 		go func() { ended <- ring.Run(t.Context()) }()
@@ -45,10 +44,8 @@ func TestARingOnABrokenDisk(t *testing.T) {
 		require.ErrorIs(t, <-ended, os.ErrExist)
 		require.NoFileExists(t, segmentName(dir, 1))
 		require.NoFileExists(t, filepath.Join(dir, "segment-base"))
-		_, err = ring.ring.base.file.Stat()
-		require.ErrorIs(t, err, os.ErrClosed)
-		_, err = ring.Dump()
-		require.EqualError(t, err, "recording: dump: the ring has ended")
+		require.ErrorIs(t, must.Err(ring.ring.base.file.Stat()), os.ErrClosed)
+		require.EqualError(t, must.Err(ring.Dump()), "recording: dump: the ring has ended")
 	})
 }
 
@@ -190,8 +187,7 @@ func TestStreamOf(t *testing.T) {
 // segment begins between the pages. A client that never requests a next page delays a segment for a minute at most.
 func TestARingWaitsForTheNextPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 10 * time.Second, MaxBytes: 1 << 30}, &atomic.Uint64{}, &atomic.Uint64{})
-		require.NoError(t, err)
+		r := must.Get(newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 10 * time.Second, MaxBytes: 1 << 30}, &atomic.Uint64{}, &atomic.Uint64{}))(t)
 		stream := func(id uint64, plural string, watch bool, options map[string]string) {
 			r.opened(&Stream{ID: id, At: time.Now(), Version: "v1", Plural: plural, Watch: watch, Code: 200, ContentType: typeJSON, Options: options})
 		}

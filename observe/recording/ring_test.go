@@ -35,8 +35,7 @@ func withRing(t *testing.T, o recording.RingOptions, so testserver.Options, f fu
 		synctest.Test(t, func(t *testing.T) {
 			o := o
 			o.Dir = t.TempDir()
-			ring, err := recording.NewRing(o)
-			require.NoError(t, err)
+			ring := must.Get(recording.NewRing(o))(t)
 			r := &rig{Fixture: fixture.New(t, so)}
 			end := r.Start(ring.Run)
 			r.client = r.Connect(func(next http.RoundTripper) http.RoundTripper {
@@ -53,8 +52,7 @@ func withRing(t *testing.T, o recording.RingOptions, so testserver.Options, f fu
 			end()
 			left := must.Get(filepath.Glob(filepath.Join(o.Dir, "segment*")))(t)
 			require.Empty(t, left)
-			_, err = ring.Dump()
-			require.EqualError(t, err, "recording: dump: the ring has ended")
+			require.EqualError(t, must.Err(ring.Dump()), "recording: dump: the ring has ended")
 		})
 	}
 }
@@ -220,10 +218,8 @@ func TestARingOfAKilledProcess(t *testing.T) {
 
 // TestWrongRings refuses options that cannot work.
 func TestWrongRings(t *testing.T) {
-	_, err := recording.NewRing(recording.RingOptions{})
-	require.EqualError(t, err, "recording: a ring needs a Dir, and no option below 0")
+	require.EqualError(t, must.Err(recording.NewRing(recording.RingOptions{})), "recording: a ring needs a Dir, and no option below 0")
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	_, err = recording.NewRing(recording.RingOptions{Dir: path})
-	require.ErrorContains(t, err, "recording: ")
+	require.ErrorContains(t, must.Err(recording.NewRing(recording.RingOptions{Dir: path})), "recording: ")
 }

@@ -93,8 +93,7 @@ func (f *feeder) dump() *Timeline[*corev1.Pod] {
 		require.False(f, rec.Kind == Opened && opened[rec.Stream.ID], "a stream begins once")
 		opened[rec.Stream.ID] = true
 	}
-	timeline := must.Get(Load[*corev1.Pod](f.Context(), file.Reader, nil))(f)
-	return timeline
+	return must.Get(Load[*corev1.Pod](f.Context(), file.Reader, nil))(f)
 }
 
 // names returns the objects of a resource at the end of a timeline.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -176,16 +177,12 @@ func TestAFullDiskAtTheBeginning(t *testing.T) {
 	require.False(t, isFull(nil))
 	synctest.Test(t, func(t *testing.T) {
 		var reported error
-		ring, err := NewRing(RingOptions{Dir: t.TempDir(), Options: Options{OnError: func(err error) { reported = err }}})
-		require.NoError(t, err)
+		ring := must.Get(NewRing(RingOptions{Dir: t.TempDir(), Options: Options{OnError: func(err error) { reported = err }}}))(t)
 		require.NoError(t, ring.ring.close())
 		ring.ring = &ringSink{err: full}
 		ring.sink = ring.ring
-		_, err = ring.Dump()
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- ring.Run(ctx) }()
+		require.ErrorIs(t, must.Err(ring.Dump()), syscall.ENOSPC)
+		stop := fixture.Start(t, ring.Run)
 		rt := ring.Wrap(answers(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"items":[]}`))}, nil
 		}))
@@ -196,8 +193,7 @@ func TestAFullDiskAtTheBeginning(t *testing.T) {
 			require.NotEmpty(t, text)
 			<-time.After(time.Second)
 		}
-		cancel()
-		require.NoError(t, <-ended)
+		stop()
 		require.ErrorIs(t, reported, syscall.ENOSPC)
 	})
 	_, err := NewRing(RingOptions{Dir: string([]byte{0})})

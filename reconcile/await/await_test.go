@@ -266,12 +266,11 @@ func TestAllAtOneMoment(t *testing.T) {
 		b.remove("a")
 		require.Len(b, over(b, all), 1, "All does not wait for deleted objects")
 
-		again, err := await.All(b.Context(), b.here, await.Status("Ready", "True"), o)
-		require.NoError(b, err)
+		again := must.Get(await.All(b.Context(), b.here, await.Status("Ready", "True"), o))(b)
 		require.Equal(b, "b", again[0].GetName())
 
 		o.FailIfNone, o.Selector.Labels = true, "app=none"
-		_, err = await.All(b.Context(), b.here, await.Status("Ready", "True"), o)
+		_, err := await.All(b.Context(), b.here, await.Status("Ready", "True"), o)
 		require.ErrorIs(b, err, await.ErrNone)
 		require.EqualError(b, err, "wait for condition Ready=True of pods with app=none: await: the selection is empty")
 	})

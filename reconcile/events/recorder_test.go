@@ -77,12 +77,9 @@ func writes(r *rig) (created, patched int) {
 }
 
 func TestNewRequiresAController(t *testing.T) {
-	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
-	require.NoError(t, err)
-	_, err = events.New(client, events.Options{})
-	require.ErrorContains(t, err, "Controller is empty")
-	_, err = events.New(client, events.Options{Controller: "c", Queue: -1})
-	require.ErrorContains(t, err, "Queue is -1")
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://h"}))(t)
+	require.ErrorContains(t, must.Err(events.New(client, events.Options{})), "Controller is empty")
+	require.ErrorContains(t, must.Err(events.New(client, events.Options{Controller: "c", Queue: -1})), "Queue is -1")
 }
 
 func TestEvent(t *testing.T) {

@@ -74,8 +74,7 @@ func TestCredentialsOfAClusterThatLeftAreDropped(t *testing.T) {
 		w.leave("east")
 		synctest.Wait()
 		maps := apiclient.NewTyped[*corev1.ConfigMap](c.Client(), configMaps, "default")
-		_, err := maps.Get(t.Context(), key, metav1.GetOptions{})
-		require.ErrorIs(t, err, multicluster.ErrLeft)
+		require.ErrorIs(t, must.Err(maps.Get(t.Context(), key, metav1.GetOptions{})), multicluster.ErrLeft)
 		require.Equal(t, []string{"e1"}, w.seen("east"))
 	})
 }
@@ -151,8 +150,7 @@ func TestNewCredentialsDoNotReplaceDroppedOnes(t *testing.T) {
 			after, _ := w.set.Get("east")
 			for _, c := range []*multicluster.Cluster{before, after} {
 				maps := apiclient.NewTyped[*corev1.ConfigMap](c.Client(), configMaps, "default")
-				_, err := maps.Get(t.Context(), key, metav1.GetOptions{})
-				require.ErrorIs(t, err, multicluster.ErrLeft)
+				require.ErrorIs(t, must.Err(maps.Get(t.Context(), key, metav1.GetOptions{})), multicluster.ErrLeft)
 			}
 			require.Empty(t, w.seen("west"))
 		})
@@ -469,8 +467,7 @@ func TestAllNamespacesAndOptions(t *testing.T) {
 			multicluster.Inform(w.set, func(*multicluster.Cluster) api.ListerWatcher[*corev1.ConfigMap] { return nil }, informer.Options[*corev1.ConfigMap]{})
 		})
 	})
-	_, err := multicluster.New(nil, multicluster.Options{})
-	require.ErrorContains(t, err, "Selector is empty")
+	require.ErrorContains(t, must.Err(multicluster.New(nil, multicluster.Options{})), "Selector is empty")
 }
 
 // TestOptionsOverrideTheKubeconfig has authorities in a file, which Options may name and a Secret may not.
@@ -499,8 +496,7 @@ func TestOptionsOverrideTheKubeconfig(t *testing.T) {
 	} {
 		o := followed
 		o.Kubeconfig = k
-		_, err := multicluster.New(nil, o)
-		require.ErrorContains(t, err, "Options.Kubeconfig")
+		require.ErrorContains(t, must.Err(multicluster.New(nil, o)), "Options.Kubeconfig")
 	}
 }
 

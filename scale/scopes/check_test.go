@@ -62,8 +62,7 @@ func TestCheckOfOneScope(t *testing.T) {
 					w.create(namespace, "one", "red")
 				}
 				require.NoError(t, w.set.Add(w.in("a", "")))
-				w.Start(w.set.Run)
-				<-w.set.Synced()
+				w.sync()
 				require.NoError(t, w.set.Add(w.in("b", "")))
 				require.NoError(t, w.set.Add(w.in("c", "")))
 				synctest.Wait()
@@ -114,8 +113,7 @@ func TestCheckOfCommonObjects(t *testing.T) {
 		w.create("a", "one", "red")
 		require.NoError(t, w.set.Add(w.in("", "")))
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
+		w.sync()
 		w.Server.Inject(faults.Fault{Match: faults.Match{Frames: []watch.EventType{watch.Deleted}}, Times: 1, Effect: faults.Drop{}})
 		w.Delete(widgets, api.Key{Namespace: "a", Name: "one"})
 		<-time.After(50 * time.Minute)
@@ -136,8 +134,7 @@ func TestAScopeIsRemovedDuringItsCheck(t *testing.T) {
 		w := newWorld(t, testserver.Options{}, o)
 		w.create("a", "one", "red")
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
+		w.sync()
 		stalled := w.Server.Inject(faults.Fault{Match: ofChecks(), Times: 1, Effect: faults.Stall{}})
 		<-time.After(30 * time.Minute)
 		require.NoError(t, w.set.Add(w.in("b", "")))
@@ -164,8 +161,7 @@ func TestChecksOfScopesAreBounded(t *testing.T) {
 		for n := range 10 {
 			require.NoError(t, w.set.Add(w.in(fmt.Sprint("ns", n), "")))
 		}
-		w.Start(w.set.Run)
-		<-w.set.Synced()
+		w.sync()
 		lists := w.Server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: time.Second}})
 		fixture.Pass(57*time.Minute + 500*time.Millisecond)
 		for n := range 5 {
@@ -187,9 +183,7 @@ func TestChecksOfScopesThatFail(t *testing.T) {
 	inWorld(t, testserver.Options{}, checkedOptions(nil), func(t *testing.T, w *world) {
 		require.NoError(t, w.set.Add(scopes.Scope[*widget]{Name: "z", Source: quiet{namespace: "z"}}))
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
-		synctest.Wait()
+		w.sync()
 		require.ErrorContains(t, w.set.Status().Check.Err, "scope z: driftcheck: informer.Options.Check has no effect")
 		w.Server.Inject(faults.Fault{Match: ofChecks(), Times: 1, Effect: faults.Fail{Code: 403}})
 		fixture.Pass(61 * time.Minute)
@@ -211,8 +205,7 @@ func TestChecksOfScopesFindNothingInChurn(t *testing.T) {
 			for _, scope := range []scopes.Scope[*widget]{w.in("", "color=red"), w.in("", "color=blue"), w.in("a", "")} {
 				require.NoError(t, w.set.Add(scope))
 			}
-			w.Start(w.set.Run)
-			<-w.set.Synced()
+			w.sync()
 			w.Server.Inject(faults.Fault{Match: ofChecks(), Effect: faults.Delay{For: 700 * time.Millisecond}})
 			random := rand.New(rand.NewPCG(seed, 1))
 			for n := range 2000 {

@@ -39,6 +39,13 @@ func inWorld(t *testing.T, o testserver.Options, so scopes.Options[*widget], tes
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, o, so)) })
 }
 
+// sync runs the set until the test ends, and waits for its first list and for its handlers.
+func (w *world) sync() {
+	w.Start(w.set.Run)
+	<-w.set.Synced()
+	synctest.Wait()
+}
+
 // in returns a scope of a namespace, or of all namespaces, with a label selector.
 func (w *world) in(namespace, labels string) scopes.Scope[*widget] {
 	return scopes.Scope[*widget]{

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/scale/scopes"
 )
 
@@ -55,14 +56,11 @@ func memoryOf(tb testing.TB, n, objects int) uint64 {
 	for i := range n {
 		require.NoError(tb, set.Add(scopes.Scope[*widget]{Source: quiet{fmt.Sprint("namespace-", i), objects}}))
 	}
-	ctx, cancel := context.WithCancel(tb.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- set.Run(ctx) }()
+	stop := fixture.Start(tb, set.Run)
 	<-set.Synced()
 	require.Equal(tb, n*objects, set.Cache().Len())
 	used := (memoryInUse() - before) / uint64(n)
-	cancel()
-	require.NoError(tb, <-ended)
+	stop()
 	return used
 }
 

@@ -31,9 +31,7 @@ func TestTwoNamespaces(t *testing.T) {
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("a", "")))
 		require.NoError(t, w.set.Add(w.in("b", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
-		synctest.Wait()
+		w.sync()
 		require.ElementsMatch(t, []string{"Added a/one initial", "Added b/one initial"}, r.Take())
 		require.Equal(t, 2, w.set.Cache().Len())
 
@@ -63,9 +61,7 @@ func TestAMoveIsAnUpdate(t *testing.T) {
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("", "color=red")))
 		require.NoError(t, w.set.Add(w.in("", "color=blue")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
-		synctest.Wait()
+		w.sync()
 		require.Equal(t, []string{"Added a/one initial"}, r.Take())
 		for range 5 {
 			w.paint("a", "one", "blue")
@@ -92,8 +88,7 @@ func TestAddAndRemoveWhileRunning(t *testing.T) {
 		}
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
+		w.sync()
 		require.NoError(t, w.set.Add(w.in("b", "")))
 		require.NoError(t, w.set.Add(w.in("c", "")))
 		require.ErrorIs(t, w.set.Add(w.in("b", "")), scopes.ErrNameTaken)
@@ -127,9 +122,7 @@ func TestHandOverBetweenScopes(t *testing.T) {
 		}
 		r := w.record()
 		require.NoError(t, w.set.Add(w.in("", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
-		synctest.Wait()
+		w.sync()
 		require.Len(t, r.Take(), 10)
 		before := w.set.Cache().List()
 		require.NoError(t, w.set.Add(w.in("", "color=red")))
@@ -317,8 +310,7 @@ func TestRemoveBeforeRun(t *testing.T) {
 func TestANewScopeDoesNotMakeTheCacheOld(t *testing.T) {
 	inWorld(t, testserver.Options{}, scopes.Options[*widget]{}, func(t *testing.T, w *world) {
 		require.NoError(t, w.set.Add(w.in("a", "")))
-		w.Start(w.set.Run)
-		<-w.set.Synced()
+		w.sync()
 		listed := time.Now()
 		w.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Fail{Code: 403}})
 		require.NoError(t, w.set.Add(w.in("b", "")))
@@ -335,8 +327,7 @@ func TestAnUnconfirmedScopeIsNamed(t *testing.T) {
 			w.create(namespace, "one", "red")
 			require.NoError(t, w.set.Add(w.in(namespace, "")))
 		}
-		w.Start(w.set.Run)
-		<-w.set.Synced()
+		w.sync()
 		w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}, Namespace: "b"}, Effect: faults.Fail{Code: 500}})
 		w.Server.Inject(faults.Fault{Match: faults.Match{Namespace: "b"}, Effect: faults.Disconnect{Abrupt: true}})
 		<-time.After(5 * time.Second)

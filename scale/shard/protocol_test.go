@@ -589,8 +589,7 @@ func TestOptions(t *testing.T) {
 		{shard.Options{Namespace: "a", Group: "a", RetryPeriod: -1}, "RetryPeriod is -1ns"},
 		{shard.Options{Namespace: "a", Group: "a", RetryPeriod: 4 * time.Second}, "RenewDeadline is 10s: it must be at least three times RetryPeriod, 4s"},
 	} {
-		_, err := shard.New(client, tc.o)
-		require.ErrorContains(t, err, "shard: Options."+tc.text)
+		require.ErrorContains(t, must.Err(shard.New(client, tc.o)), "shard: Options."+tc.text)
 	}
 	must.Get(shard.New(client, shard.Options{Namespace: "a", Group: "mill-2.b"}))(t)
 }

@@ -117,11 +117,10 @@ func (s *simulation) create() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.made++
-	_, err := s.server.Create(maps, &corev1.ConfigMap{
+	must.Get(s.server.Create(maps, &corev1.ConfigMap{
 		ObjectMeta: meta(fmt.Sprintf("%x-team", s.rand.Uint64()), fmt.Sprint("mill-", s.made)),
 		Data:       map[string]string{"want": "0"},
-	})
-	require.NoError(s.t, err)
+	}))(s.t)
 }
 
 // number returns a random number n with from ≤ n < to.

@@ -362,8 +362,7 @@ func TestAGateDoesNotWaitForOtherShards(t *testing.T) {
 		for n := range 20 {
 			gate := cachedclient.NewGate(cachedclient.GateOptions{})
 			key := api.Key{Namespace: "default", Name: fmt.Sprint("m", n)}
-			o, err := cached.Create(gate.Begin(t.Context(), key), &object{ObjectMeta: fixture.Meta("default", key.Name)}, metav1.CreateOptions{})
-			require.NoError(t, err)
+			o := must.Get(cached.Create(gate.Begin(t.Context(), key), &object{ObjectMeta: fixture.Meta("default", key.Name)}, metav1.CreateOptions{}))(t)
 			held := half.Contains(hashrange.Hash(o.UID))
 			require.Equal(t, !held, gate.Ready(key, func() {}), "held: %v", held)
 			waited[held]++

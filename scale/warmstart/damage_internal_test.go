@@ -179,12 +179,10 @@ func TestAFileThatIsCutOffInUse(t *testing.T) {
 	onSample(t, func(s *sample) {
 		file, ends := s.write(change(put, "12", "a", "{2}"), change(put, "13", "b", "{2}"))
 		require.NoError(s, os.WriteFile(s.path, file, 0o600))
-		state, err := openLog(s.path, s.seal, s.want)
-		require.NoError(s, err)
+		state := must.Get(openLog(s.path, s.seal, s.want))(s)
 		for _, cut := range []int{len(file) - 1, ends[4]} {
 			require.NoError(s, os.Truncate(s.path, int64(cut)))
-			_, err = compacted(state.file, s.path+".new", func(int64) error { return nil })
-			require.ErrorIs(s, err, errMalformed)
+			require.ErrorIs(s, must.Err(compacted(state.file, s.path+".new", func(int64) error { return nil })), errMalformed)
 			require.NoFileExists(s, s.path+".new")
 		}
 		require.NoError(s, state.file.append(change(put, "14", "b", "{3}").encode()))

@@ -86,8 +86,7 @@ func TestADiskThatFails(t *testing.T) {
 	}
 	w := start()
 	require.NoError(t, w.Status().Stopped)
-	readOnly, err := os.Open(o.Path)
-	require.NoError(t, err)
+	readOnly := must.Get(os.Open(o.Path))(t)
 	require.NoError(t, w.file.file.Close())
 	w.file.file = readOnly
 	require.Equal(t, "12", next(w))
@@ -106,8 +105,7 @@ func TestADiskThatFails(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(filepath.Dir(o.Path)))
 	o.Path = filepath.Join(filepath.Dir(o.Path), "file")
-	_, err = New[*object](source{}, o)
-	require.Error(t, err)
+	require.Error(t, must.Err(New[*object](source{}, o)))
 }
 
 // pages is a collection of two objects, whose list has a page for each. The second page is newer than the first one.

@@ -57,7 +57,6 @@ func TestStrangeFiles(t *testing.T) {
 				p = m.start(informer.Options[*configMap]{})
 				require.True(m, p.warm.Status().Warm)
 				require.Equal(m, map[string]string{"a": "1"}, p.values())
-				p.end()
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,7 +90,7 @@ type process struct {
 	end  func()
 }
 
-// start starts an agent. It is synced, or waits for something, when start returns.
+// start starts an agent. It is synced, or waits for something, when start returns. The end of the test ends it.
 func (m *machine) start(o informer.Options[*configMap]) *process {
 	m.Helper()
 	var source api.ListerWatcher[*configMap] = apiclient.NewPartial[*configMap](m.Client, configMaps, "")
@@ -102,11 +103,13 @@ func (m *machine) start(o informer.Options[*configMap]) *process {
 	inf := informer.New(warm, o)
 	stop := m.Start(inf.Run)
 	synctest.Wait()
-	return &process{m, warm, inf, func() {
+	end := sync.OnceFunc(func() {
 		m.Helper()
 		stop()
 		require.NoError(m, warm.Close())
-	}}
+	})
+	m.Cleanup(end)
+	return &process{m, warm, inf, end}
 }
 
 // values returns what the agent sees.
@@ -206,10 +209,9 @@ func warm[T api.Object](t *testing.T, valueOf func(T) string) {
 				Data:       map[string]string{"value": "1"},
 			})
 			for _, first := range []bool{true, false} {
-				w, err := warmstart.New(apiclient.NewPartial[T](m.Client, configMaps, ""), m.o)
-				require.NoError(m, err)
+				w := must.Get(warmstart.New(apiclient.NewPartial[T](m.Client, configMaps, ""), m.o))(m)
 				var got []string
-				_, err = w.List(m.Context(), api.Options[T]{}, func(o T) error {
+				_, err := w.List(m.Context(), api.Options[T]{}, func(o T) error {
 					got = append(got, o.GetName()+" "+valueOf(o))
 					return nil
 				})
@@ -237,7 +239,6 @@ func TestPackedInformer(t *testing.T) {
 		require.NotZero(m, check.Checks)
 		require.NoError(m, check.Err)
 		require.Zero(m, check.Missed)
-		p.end()
 	})
 }
 
@@ -252,7 +253,6 @@ func TestProbesAreNoLists(t *testing.T) {
 		p.end()
 		p = m.start(informer.Options[*configMap]{})
 		require.True(m, p.warm.Status().Warm)
-		p.end()
 	})
 }
 
@@ -274,7 +274,6 @@ func TestUndecodable(t *testing.T) {
 		require.False(m, p.warm.Status().Warm)
 		require.Equal(m, 1, p.inf.Status().Undecodable)
 		require.ErrorContains(m, p.warm.Status().Stopped, "default/a", "nor has a list with such an object a file")
-		p.end()
 	})
 }
 
@@ -283,14 +282,12 @@ func TestInterruptedStart(t *testing.T) {
 	onMachine(t, func(m *machine) {
 		m.set("a", "1")
 		m.start(informer.Options[*configMap]{}).end()
-		w, err := warmstart.New(apiclient.NewPartial[*configMap](m.Client, configMaps, ""), m.o)
-		require.NoError(m, err)
-		_, err = w.List(m.Context(), api.Options[*configMap]{DropManagedFields: true}, func(*configMap) error { return errUnreachable })
+		w := must.Get(warmstart.New(apiclient.NewPartial[*configMap](m.Client, configMaps, ""), m.o))(m)
+		_, err := w.List(m.Context(), api.Options[*configMap]{DropManagedFields: true}, func(*configMap) error { return errUnreachable })
 		require.ErrorIs(m, err, errUnreachable)
 		require.NoError(m, w.Close())
 		p := m.start(informer.Options[*configMap]{})
 		require.True(m, p.warm.Status().Warm)
-		p.end()
 	})
 }
 
@@ -304,7 +301,6 @@ func TestCloseDuringAWatch(t *testing.T) {
 		p.end()
 		p = m.start(informer.Options[*configMap]{})
 		require.False(m, p.warm.Status().Warm, "the file would be older")
-		p.end()
 	})
 }
 
@@ -330,7 +326,6 @@ func TestExpired(t *testing.T) {
 		p = m.start(informer.Options[*configMap]{})
 		require.Equal(m, []string{"watch"}, p.requests(), "the list replaced the file")
 		require.Equal(m, map[string]string{"a": "1", "b": "2"}, p.values())
-		p.end()
 	})
 }
 
@@ -419,7 +414,6 @@ func TestBadFiles(t *testing.T) {
 				p = m.start(informer.Options[*configMap]{})
 				require.True(m, p.warm.Status().Warm, "the new file is used")
 				require.Equal(m, map[string]string{"a": "2", "b": "2"}, p.values())
-				p.end()
 			})
 		})
 	}
@@ -464,8 +458,7 @@ func readBack(t *testing.T, client *apiclient.Client, path string) (got map[stri
 var errUnreachable = errors.New("unreachable")
 
 func unreachable(t *testing.T) *apiclient.Client {
-	c := must.Get(apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1", Transport: refuse{}}))(t)
-	return c
+	return must.Get(apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1", Transport: refuse{}}))(t)
 }
 
 // TestOtherCollections changes what a file must agree with.
@@ -498,7 +491,6 @@ func TestOtherCollections(t *testing.T) {
 				require.Len(m, m.logs.All(), 1, "one line")
 				p = m.start(o)
 				require.True(m, p.warm.Status().Warm, "the new file is used")
-				p.end()
 			})
 		})
 	}
@@ -551,7 +543,6 @@ func TestAShardOfAFile(t *testing.T) {
 		p := m.start(informer.Options[*configMap]{})
 		require.Len(m, p.values(), 20)
 		require.False(m, p.warm.Status().Warm, "the shard showed newer states than the file had")
-		p.end()
 	})
 }
 
@@ -571,7 +562,6 @@ func TestEncryption(t *testing.T) {
 		p = m.start(informer.Options[*configMap]{})
 		require.True(m, p.warm.Status().Warm)
 		require.Equal(m, map[string]string{"visible": "hunter3"}, p.values())
-		p.end()
 	})
 }
 
@@ -591,7 +581,6 @@ func TestTooManyWrites(t *testing.T) {
 		p = m.start(informer.Options[*configMap]{})
 		require.False(m, p.warm.Status().Warm)
 		require.Equal(m, map[string]string{"a": "2"}, p.values())
-		p.end()
 	})
 }
 
@@ -638,14 +627,11 @@ func TestWrongOptions(t *testing.T) {
 		{secrets, warmstart.Options{Path: path, Cluster: "x"}, "warmstart: a file of Secrets needs Options.Key"},
 		{configMaps, warmstart.Options{Path: filepath.Join(path, "none", "file"), Cluster: "x"}, "no such file or directory"},
 	} {
-		_, err := warmstart.New(source(tc.r), tc.o)
-		require.ErrorContains(t, err, tc.says)
+		require.ErrorContains(t, must.Err(warmstart.New(source(tc.r), tc.o)), tc.says)
 	}
 	o := warmstart.Options{Path: path, Cluster: "x"}
-	first, err := warmstart.New(source(configMaps), o)
-	require.NoError(t, err)
-	_, err = warmstart.New(source(configMaps), o)
-	require.ErrorContains(t, err, path+".lock: another process uses the file")
+	first := must.Get(warmstart.New(source(configMaps), o))(t)
+	require.ErrorContains(t, must.Err(warmstart.New(source(configMaps), o)), path+".lock: another process uses the file")
 	require.NoError(t, first.Close())
 	require.NoError(t, first.Close(), "twice")
 	second := must.Get(warmstart.New(source(configMaps), o))(t)
@@ -669,6 +655,5 @@ func TestAProbeIsNoList(t *testing.T) {
 		p.end()
 		p = m.start(o)
 		require.True(t, p.warm.Status().Warm, p.warm.Status().Cold)
-		p.end()
 	})
 }

@@ -265,15 +265,14 @@ func TestOtherHostsNeedAnotherCertificate(t *testing.T) {
 		o.Hosts = []string{"old.default.svc"}
 		old := w.replica(o)
 		w.Idle()
-		before, err := old.Certificate(w.Context())
-		require.NoError(t, err)
+		before := must.Get(old.Certificate(w.Context()))(t)
 		s := w.replica(w.options())
 		w.Idle()
 		w.serves(s)
 		bundle := w.secret()["ca.crt"]
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(bundle)
-		_, err = before.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now()})
+		_, err := before.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now()})
 		require.NoError(t, err, "the former certificate stays trusted until it expires")
 	})
 }
@@ -339,8 +338,7 @@ func TestATargetWithoutAWebhookIsNamed(t *testing.T) {
 		testkit.Edit(w.Kit, selfsigned.Validating, api.Key{Name: "rules"}, func(u *unstructured.Unstructured) { u.Object["webhooks"] = []any{} })
 		s := w.replica(w.options())
 		w.Pass(time.Hour)
-		_, err := s.Certificate(w.Context())
-		require.NoError(t, err, "the other webhooks work")
+		require.NoError(t, must.Err(s.Certificate(w.Context())), "the other webhooks work")
 		logged := w.Logs().FilterMessageSnippet("could not be updated").All()
 		require.Len(t, logged, 1)
 		require.Equal(t, `ValidatingWebhookConfiguration "rules" has no webhook`, logged[0].ContextMap()["err"])
@@ -349,12 +347,10 @@ func TestATargetWithoutAWebhookIsNamed(t *testing.T) {
 
 func TestCertificateWaits(t *testing.T) {
 	inWorld(t, func(w world) {
-		s, err := selfsigned.New(w.options())
-		require.NoError(t, err)
+		s := must.Get(selfsigned.New(w.options()))(t)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
-		_, err = s.Certificate(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, must.Err(s.Certificate(ctx)), context.DeadlineExceeded)
 	})
 }
 
@@ -370,8 +366,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		} {
 			o := w.options()
 			edit(&o)
-			_, err := selfsigned.New(o)
-			require.ErrorContains(t, err, text)
+			require.ErrorContains(t, must.Err(selfsigned.New(o)), text)
 		}
 	})
 }

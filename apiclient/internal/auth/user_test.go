@@ -61,8 +61,7 @@ func header(t *testing.T, u *auth.User) (http.Header, string) {
 
 func newUser(t *testing.T, o auth.Options) *auth.User {
 	t.Helper()
-	u := must.Get(auth.NewUser(o, &secret.Sent{}))(t)
-	return u
+	return must.Get(auth.NewUser(o, &secret.Sent{}))(t)
 }
 
 func TestHeadersOfAUser(t *testing.T) {
@@ -194,12 +193,10 @@ func TestAuthorities(t *testing.T) {
 		require.False(t, a.Look(time.Now()), "these authorities are in use")
 		require.NoError(t, a.Stale())
 	})
-	system, err := auth.NewAuthorities(nil, "")
-	require.NoError(t, err)
+	system := must.Get(auth.NewAuthorities(nil, ""))(t)
 	require.Nil(t, system.Roots())
 	require.False(t, system.Look(time.Now().Add(time.Hour)))
-	_, err = auth.NewAuthorities([]byte("text"), "ignored")
-	require.EqualError(t, err, "TLS.CAData: it has no certificate in PEM")
+	require.EqualError(t, must.Err(auth.NewAuthorities([]byte("text"), "ignored")), "TLS.CAData: it has no certificate in PEM")
 }
 
 // from is a Source that calls a function.
@@ -220,8 +217,7 @@ func TestCredentialsOfASourceAreChecked(t *testing.T) {
 		},
 	} {
 		u := newUser(t, auth.Options{Source: f, SourceName: "a source"})
-		_, err := u.Apply(t.Context(), http.Header{})
-		require.EqualError(t, err, want)
+		require.EqualError(t, must.Err(u.Apply(t.Context(), http.Header{})), want)
 		require.Nil(t, u.Certificate())
 		require.NoError(t, u.Stale())
 	}

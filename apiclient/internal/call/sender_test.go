@@ -66,8 +66,7 @@ func newSender(t *testing.T, s *script, change func(*call.Options)) *call.Sender
 	if change != nil {
 		change(&o)
 	}
-	sender := must.Get(call.New(o))(t)
-	return sender
+	return must.Get(call.New(o))(t)
 }
 
 func answer(code int, body string) step { return step{code: code, body: strings.NewReader(body)} }
@@ -114,10 +113,9 @@ func TestWhatIsSentAgain(t *testing.T) {
 func TestRepetitionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(429, "")}}
-		_, err := newSender(t, s, nil).Do(t.Context(), call.Call{Method: "GET"})
-		require.EqualError(t, err, "Too Many Requests  (sent 11 times)")
+		require.EqualError(t, must.Err(newSender(t, s, nil).Do(t.Context(), call.Call{Method: "GET"})), "Too Many Requests  (sent 11 times)")
 		s = &script{steps: []step{answer(429, "")}}
-		_, err = newSender(t, s, func(o *call.Options) { o.Retry.Max = -1 }).Do(t.Context(), call.Call{Method: "GET"})
+		_, err := newSender(t, s, func(o *call.Options) { o.Retry.Max = -1 }).Do(t.Context(), call.Call{Method: "GET"})
 		require.EqualError(t, err, "Too Many Requests ")
 		s = &script{steps: []step{answer(429, "")}}
 		start := time.Now()
@@ -141,8 +139,7 @@ func TestRefusedCredentialsAreReplacedOnce(t *testing.T) {
 	source := &tokens{}
 	s := &script{steps: []step{answer(401, "you sent token-a")}}
 	sender := newSender(t, s, func(o *call.Options) { o.Auth.Source, o.Auth.SourceName = source, "a source" })
-	_, err := sender.Do(t.Context(), call.Call{Method: "POST", Body: []byte("x")})
-	require.ErrorContains(t, err, "Unauthorized")
+	require.ErrorContains(t, must.Err(sender.Do(t.Context(), call.Call{Method: "POST", Body: []byte("x")})), "Unauthorized")
 	require.Len(t, s.requests, 2)
 	require.Equal(t, "Bearer token-b", s.requests[1].Header.Get("Authorization"))
 	require.Equal(t, 1, source.refused)
@@ -153,8 +150,7 @@ func TestACertificateNeedsATransportThatCanUseIt(t *testing.T) {
 	s := &script{steps: []step{answer(200, "")}}
 	source := certified{Certificate: &tls.Certificate{Certificate: [][]byte{{1}}, PrivateKey: struct{}{}}}
 	sender := newSender(t, s, func(o *call.Options) { o.Auth.Source, o.Auth.SourceName = source, "a source" })
-	_, err := sender.Do(t.Context(), call.Call{Method: "GET"})
-	require.ErrorContains(t, err, "which Config.Transport cannot use")
+	require.ErrorContains(t, must.Err(sender.Do(t.Context(), call.Call{Method: "GET"})), "which Config.Transport cannot use")
 	require.Empty(t, s.requests)
 }
 
@@ -169,10 +165,9 @@ func (c certified) Refused(auth.Credentials) {}
 func TestARequestHasTheFieldsOfItsCall(t *testing.T) {
 	s := &script{steps: []step{answer(200, "")}}
 	sender := newSender(t, s, func(o *call.Options) { o.UserAgent, o.DisableCompression = "me", true })
-	resp, err := sender.Do(t.Context(), call.Call{
+	resp := must.Get(sender.Do(t.Context(), call.Call{
 		Method: "PATCH", Path: "/a b", Query: url.Values{"q": {"1"}}, Body: []byte("{}"), Accept: "x/y", ContentType: "z", IfNoneMatch: `"1"`,
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, "https://h/prefix/a%20b?q=1", s.requests[0].URL.String())
 	require.Equal(t, http.Header{
@@ -196,10 +191,9 @@ func TestTheLimiterDelaysCalls(t *testing.T) {
 		})
 		var seen []call.Observed
 		observed := call.Call{Method: "GET", Observe: func(o call.Observed) { seen = append(seen, o) }}
-		resp, err := sender.Do(t.Context(), observed)
-		require.NoError(t, err)
+		resp := must.Get(sender.Do(t.Context(), observed))(t)
 		require.NoError(t, resp.Body.Close())
-		_, err = sender.Do(t.Context(), observed)
+		_, err := sender.Do(t.Context(), observed)
 		require.Same(t, failed, err)
 		resp = must.Get(sender.Do(t.Context(), call.Call{Method: "GET", Unlimited: true}))(t)
 		require.NoError(t, resp.Body.Close())
@@ -214,8 +208,7 @@ func TestEachAttemptIsObservedAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(503, "busy"), answer(200, "12345")}}
 		var seen []call.Observed
-		resp, err := newSender(t, s, nil).Do(t.Context(), call.Call{Method: "GET", Observe: func(o call.Observed) { seen = append(seen, o) }})
-		require.NoError(t, err)
+		resp := must.Get(newSender(t, s, nil).Do(t.Context(), call.Call{Method: "GET", Observe: func(o call.Observed) { seen = append(seen, o) }}))(t)
 		require.Len(t, seen, 1)
 		require.ErrorAs(t, seen[0].Err, &failure{})
 		require.Equal(t, 503, seen[0].Code)
@@ -234,16 +227,14 @@ func TestAContextEndsWithItsCause(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			require.NoError(t, call.Ended(ctx))
 			s := &script{steps: []step{{code: 200, body: io.MultiReader(strings.NewReader("x"), broken{})}}}
-			resp, err := newSender(t, s, nil).Do(ctx, call.Call{Method: "GET"})
-			require.NoError(t, err)
+			resp := must.Get(newSender(t, s, nil).Do(ctx, call.Call{Method: "GET"}))(t)
 			cancel(cause)
-			_, err = io.ReadAll(resp.Body)
+			_, err := io.ReadAll(resp.Body)
 			require.Same(t, want, err)
 			require.NoError(t, resp.Body.Close())
 			require.Same(t, want, call.Ended(ctx))
 			s = &script{steps: []step{{err: io.ErrUnexpectedEOF}}}
-			_, err = newSender(t, s, nil).Do(ctx, call.Call{Method: "GET"})
-			require.ErrorIs(t, err, want)
+			require.ErrorIs(t, must.Err(newSender(t, s, nil).Do(ctx, call.Call{Method: "GET"})), want)
 		}
 	})
 }
@@ -255,9 +246,8 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestABrokenBodyIsAnErrorOfTheTransport(t *testing.T) {
 	s := &script{steps: []step{{code: 200, body: broken{}}}}
-	resp, err := newSender(t, s, nil).Do(t.Context(), call.Call{Method: "GET"})
-	require.NoError(t, err)
-	_, err = io.ReadAll(resp.Body)
+	resp := must.Get(newSender(t, s, nil).Do(t.Context(), call.Call{Method: "GET"}))(t)
+	_, err := io.ReadAll(resp.Body)
 	var typed *transport.Error
 	require.ErrorAs(t, err, &typed)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)

@@ -177,6 +177,16 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// onRig runs a test in a bubble, with a rig whose caches have listed.
+func onRig(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		test(t, r)
+	})
+}
+
 // run runs f until the test ends.
 func run(t *testing.T, f func(context.Context) error) {
 	t.Helper()
@@ -222,9 +232,7 @@ func (r *rig) reconcile(t *testing.T) error {
 }
 
 func TestLateCacheMakesNoPodTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		synctest.Wait()
+	onRig(t, func(t *testing.T, r *rig) {
 		r.create(t, 7)
 		stalled := r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: faults.StallEvents{}})
 		for range 3 {
@@ -244,9 +252,7 @@ func TestLateCacheMakesNoPodTwice(t *testing.T) {
 
 // TestNothingIsExpectedOfAFormerIncarnation replaces a ReplicaSet whose Pod the cache does not have yet.
 func TestNothingIsExpectedOfAFormerIncarnation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		synctest.Wait()
+	onRig(t, func(t *testing.T, r *rig) {
 		r.create(t, 1)
 		require.NoError(t, r.reconcile(t))
 		require.Equal(t, 1, r.count(t))
@@ -259,9 +265,7 @@ func TestNothingIsExpectedOfAFormerIncarnation(t *testing.T) {
 }
 
 func TestFailedCreationsAreNotExpected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		synctest.Wait()
+	onRig(t, func(t *testing.T, r *rig) {
 		r.create(t, 20)
 		quota := r.server.Inject(faults.Fault{
 			Match: faults.Match{Verbs: []string{"create"}, Resource: "pods"}, Skip: 5, Effect: faults.Fail{Code: 403, Message: "exceeded quota"},
@@ -279,9 +283,7 @@ func TestFailedCreationsAreNotExpected(t *testing.T) {
 }
 
 func TestDeletedPodsAreNotCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		synctest.Wait()
+	onRig(t, func(t *testing.T, r *rig) {
 		r.create(t, 5)
 		require.NoError(t, r.reconcile(t))
 		r.expected.Created(web, 5)
@@ -307,9 +309,7 @@ func TestDeletedPodsAreNotCounted(t *testing.T) {
 }
 
 func TestInvalidIsNotRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		synctest.Wait()
+	onRig(t, func(t *testing.T, r *rig) {
 		for i, change := range []func(*appsv1.ReplicaSetSpec){
 			func(s *appsv1.ReplicaSetSpec) { s.Selector = nil },
 			func(s *appsv1.ReplicaSetSpec) { s.Selector = &metav1.LabelSelector{} },
@@ -338,9 +338,7 @@ func TestInvalidIsNotRetried(t *testing.T) {
 
 // TestPodsOfAFormerIncarnationAreIgnored observes Pods of the ReplicaSet, and of an earlier one of the same name.
 func TestPodsOfAFormerIncarnationAreIgnored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		synctest.Wait()
+	onRig(t, func(t *testing.T, r *rig) {
 		r.create(t, 0)
 		s, found := r.cached.Get(web)
 		require.True(t, found)

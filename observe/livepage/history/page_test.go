@@ -51,14 +51,13 @@ func minute(t *testing.T, o recording.Options) *world {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		server := testserver.New(testserver.Options{})
-		r, err := recording.New(w.file, o)
-		require.NoError(t, err)
+		r := must.Get(recording.New(w.file, o))(t)
 		writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 		var running, written sync.WaitGroup
 		written.Go(func() { require.NoError(t, r.Run(writing)) })
 		running.Go(func() { _ = server.Run(ctx) })
 		must.Get(server.Create(maps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first", Namespace: "shop"}}))(t)
-		_, err = server.Create(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "shop"}, Data: map[string][]byte{"p": []byte("a-password-of-the-test")}})
+		_, err := server.Create(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "shop"}, Data: map[string][]byte{"p": []byte("a-password-of-the-test")}})
 		require.NoError(t, err)
 		client, err := apiclient.New(apiclient.Config{
 			Host: server.URL(), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return server.Dial(ctx) }, WrapTransport: r.Wrap,
@@ -107,8 +106,7 @@ func minute(t *testing.T, o recording.Options) *world {
 func (w *world) open(t *testing.T, n int) *history.Page {
 	t.Helper()
 	r := must.Get(recording.NewReader(bytes.NewReader(w.file.Bytes()), int64(n)))(t)
-	p := must.Get(history.New(t.Context(), r, history.Options{Name: "minute.rec"}))(t)
-	return p
+	return must.Get(history.New(t.Context(), r, history.Options{Name: "minute.rec"}))(t)
 }
 
 // get asks the page as a browser on this machine does.
@@ -283,10 +281,8 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	require.Greater(t, whole, 20)
-	r, err := recording.NewReader(bytes.NewReader(w.file.Bytes()), 16)
-	require.NoError(t, err)
-	_, err = history.New(t.Context(), r, history.Options{})
-	require.ErrorIs(t, err, history.ErrEmpty)
+	r := must.Get(recording.NewReader(bytes.NewReader(w.file.Bytes()), 16))(t)
+	require.ErrorIs(t, must.Err(history.New(t.Context(), r, history.Options{})), history.ErrEmpty)
 }
 
 // TestOtherMachinesAreRefused has the checks of the live page.

@@ -37,8 +37,7 @@ func client(t *testing.T, s *testserver.Server, r *recording.Recorder) *apiclien
 	if r != nil {
 		cfg.WrapTransport = r.Wrap
 	}
-	c := must.Get(apiclient.New(cfg))(t)
-	return c
+	return must.Get(apiclient.New(cfg))(t)
 }
 
 // seen is what an informer's handler got.
@@ -113,8 +112,7 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			reader, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
-			require.NoError(t, err)
+			reader := must.Get(recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
 			timeline := must.Get(recording.Load[*unstructured.Unstructured](t.Context(), reader, nil))(t)
 			server := testserver.New(replay.Options())
 			player := must.Get(replay.New(server, timeline))(t)
@@ -130,7 +128,7 @@ func TestAClientOfAReplaySeesTheRecording(t *testing.T) {
 			require.Equal(t, len(timeline.Changes())-2, played)
 			took = time.Since(begin)
 			synctest.Wait()
-			_, err = apiclient.NewTyped[*corev1.ConfigMap](c, maps, "default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
+			_, err := apiclient.NewTyped[*corev1.ConfigMap](c, maps, "default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
 			require.True(t, apierrors.IsForbidden(err), "%v", err)
 			cancel()
 			running.Wait()

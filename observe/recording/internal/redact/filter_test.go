@@ -89,8 +89,7 @@ func TestFilterRefuses(t *testing.T) {
 		`[]`, `"text"`, `text`, `7 `, `null `, `{"items":{"a":1}}`, `{"items":"a"}`, `{"items":["a"]}`, `{"items":[[{}]]}`, `{"object":[{}]}`, `{"object":"a"}`,
 		`{"rows":{}}`, `{"kind":word,`, `{"object":{"x":word}}`, `{"object":{"data":word}}`, `{"object":{"x":1e}}`, `{"object":nothing,`,
 	} {
-		_, err := redacted(t, text, 3, "data")
-		require.ErrorIs(t, err, errForm, text)
+		require.ErrorIs(t, must.Err(redacted(t, text, 3, "data")), errForm, text)
 	}
 }
 
