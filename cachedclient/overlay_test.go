@@ -18,8 +18,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/internal/fixture/must"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 

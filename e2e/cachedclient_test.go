@@ -118,8 +118,7 @@ func TestOverlayBeforeARealServer(t *testing.T) {
 	}
 	for i := range 50 {
 		name := fmt.Sprint("m-", i)
-		_, err := c.Create(t.Context(), c.named(name, nil), metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(c.Create(t.Context(), c.named(name, nil), metav1.CreateOptions{}))(t)
 		require.Contains(t, names(), name)
 		changed := must.Get(apiclient.MergePatch(map[string]any{"data": map[string]any{"i": strconv.Itoa(i)}}))(t)
 		must.Get(c.Patch(t.Context(), c.key(name), changed, apiclient.PatchOptions{}))(t)
@@ -128,8 +127,7 @@ func TestOverlayBeforeARealServer(t *testing.T) {
 		if i%2 == 0 {
 			require.NoError(t, c.Delete(t.Context(), c.key(name), metav1.DeleteOptions{}))
 			require.NotContains(t, names(), name)
-			_, err = c.Get(t.Context(), c.key(name))
-			require.True(t, apierrors.IsNotFound(err))
+			require.True(t, apierrors.IsNotFound(must.Err(c.Get(t.Context(), c.key(name)))))
 		}
 	}
 	require.NoError(t, c.follower.WaitFor(t.Context(), c.follower.collection.mark(t)))

@@ -97,8 +97,7 @@ func documented(t *testing.T) []string {
 // TestDiscoveryOfALaterResource looks a resource up before it is defined, and repeats that until it is.
 func TestDiscoveryOfALaterResource(t *testing.T) {
 	m := discovery.New(newClient(t, adminConfig()), discovery.Options{RefreshInterval: -1})
-	_, err := m.Lookup(t.Context(), "latecomers")
-	require.ErrorIs(t, err, discovery.ErrUnknownResource)
+	require.ErrorIs(t, must.Err(m.Lookup(t.Context(), "latecomers")), discovery.ErrUnknownResource)
 	want := customResource(t, "Latecomer")
 	require.NoError(t, eventually(t.Context(), func() error { return known(t.Context(), m, "latecomer", want) }))
 }

@@ -85,8 +85,7 @@ func TestLostLeaseSaysWhy(t *testing.T) {
 	t.Run("somebody else writes that he holds it", func(t *testing.T) {
 		namespace, ended := lead(t, adminConfig())
 		body := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, "thief")
-		_, err := server.Must(t.Context(), http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+leaseName, body)
-		require.NoError(t, err)
+		must.Get(server.Must(t.Context(), http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+leaseName, body))(t)
 		require.EqualError(t, <-ended, `manager: no longer the leader: leaderelection: the lease is lost: "thief" holds `+namespace+"/"+leaseName)
 	})
 	t.Run("it is forbidden", func(t *testing.T) {
@@ -111,10 +110,9 @@ func TestLostLeaseSaysWhy(t *testing.T) {
 func lead(t *testing.T, config apiclient.Config) (namespace string, ended <-chan error) {
 	t.Helper()
 	namespace = newCollection(t, configMaps, configMapBody).namespace
-	elector, err := leaderelection.New(newClient(t, config), leaderelection.Options{
+	elector := must.Get(leaderelection.New(newClient(t, config), leaderelection.Options{
 		Namespace: namespace, Name: leaseName, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
-	})
-	require.NoError(t, err)
+	}))(t)
 	m := must.Get(manager.New(manager.Options{Elector: elector}))(t)
 	over := make(chan error, 1)
 	finished := make(chan struct{})

@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
 )
@@ -171,16 +172,14 @@ func startReplica(t *testing.T, namespace, identity string) *replica {
 // startProcess starts the test binary with a replicaConfig in a variable. It is killed when the test ends.
 func startProcess(t *testing.T, variable, namespace, identity string) *replica {
 	t.Helper()
-	config, err := json.Marshal(replicaConfig{
+	config := must.Get(json.Marshal(replicaConfig{
 		Host: server.URL(), Token: cluster.AdminToken, CA: server.CA(), Namespace: namespace, Identity: identity,
-	})
-	require.NoError(t, err)
+	}))(t)
 	r := &replica{identity: identity, stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), variable+"="+string(config))
 	cmd.Stderr = r.stderr
-	_, err = cmd.StdinPipe() // the pipe closes with this process
-	require.NoError(t, err)
+	must.Get(cmd.StdinPipe())(t) // the pipe closes with this process
 	require.NoError(t, cmd.Start())
 	r.process = cmd.Process
 	go func() { r.ended <- cmd.Wait() }()

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
@@ -60,15 +62,13 @@ func TestRevisions(t *testing.T) {
 // change patches the Deployment.
 func (f *fleet) change(t *testing.T, patch map[string]any) {
 	t.Helper()
-	_, err := f.patch(t.Context(), "one", patch)
-	require.NoError(t, err)
+	must.Get(f.patch(t.Context(), "one", patch))(t)
 }
 
 // set returns the ReplicaSet with an image.
 func (f *fleet) set(t *testing.T, image string) *appsv1.ReplicaSet {
 	t.Helper()
-	answer, err := server.Must(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", nil)
-	require.NoError(t, err)
+	answer := must.Get(server.Must(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", nil))(t)
 	var list appsv1.ReplicaSetList
 	require.NoError(t, json.Unmarshal(answer, &list))
 	for i, s := range list.Items {
@@ -86,13 +86,12 @@ func (f *fleet) orphan(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	template := d.Spec.Template.DeepCopy()
 	template.Spec.Containers[0].Image = "app:orphan"
-	_, err := f.write(t.Context(), http.MethodPost, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", &appsv1.ReplicaSet{
+	must.Get(f.write(t.Context(), http.MethodPost, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", &appsv1.ReplicaSet{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "orphan", Labels: template.Labels,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID}},
 		},
 		Spec: appsv1.ReplicaSetSpec{Replicas: new(int32), Selector: d.Spec.Selector, Template: *template},
-	})
-	require.NoError(t, err)
+	}))(t)
 }

@@ -94,8 +94,7 @@ func TestShardedLists(t *testing.T) {
 	for n := range shardObject {
 		for _, r := range []api.Resource{configMaps, gadgets} {
 			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"shard-%d","labels":{"test":"shards"}}}`, r.GroupVersion(), r.Kind, n)
-			_, err := server.Must(t.Context(), http.MethodPost, (&collection{resource: r, namespace: maps.namespace}).path(), []byte(body))
-			require.NoError(t, err)
+			must.Get(server.Must(t.Context(), http.MethodPost, (&collection{resource: r, namespace: maps.namespace}).path(), []byte(body)))(t)
 		}
 	}
 	t.Cleanup(func() { restart(t) })
@@ -123,10 +122,9 @@ func compareShardedLists(t *testing.T, gate bool, gadgets api.Resource, namespac
 	go func() { _ = local.Run(ctx) }()
 	for n := range shardObject {
 		for _, r := range []api.Resource{configMaps, gadgets} {
-			_, err := local.Create(r, map[string]any{"metadata": map[string]any{
+			must.Get(local.Create(r, map[string]any{"metadata": map[string]any{
 				"name": fmt.Sprint("shard-", n), "namespace": namespace, "labels": map[string]any{"test": "shards"},
-			}})
-			require.NoError(t, err)
+			}}))(t)
 		}
 	}
 	for _, r := range []api.Resource{configMaps, gadgets} {

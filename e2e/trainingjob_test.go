@@ -362,6 +362,5 @@ func (l *lab) tryPod(t *testing.T, name string) (*corev1.Pod, error) {
 // phase writes the status of a Pod as a kubelet would.
 func (l *lab) phase(t *testing.T, name, status string) {
 	t.Helper()
-	_, err := server.Must(t.Context(), http.MethodPatch, "/api/v1/namespaces/"+l.namespace+"/pods/"+name+"/status", []byte(`{"status":`+status+`}`))
-	require.NoError(t, err)
+	must.Get(server.Must(t.Context(), http.MethodPatch, "/api/v1/namespaces/"+l.namespace+"/pods/"+name+"/status", []byte(`{"status":`+status+`}`)))(t)
 }

@@ -35,11 +35,10 @@ func TestVerbs(t *testing.T) {
 func exerciseVerbs(t *testing.T, client *apiclient.Client, c *apiclient.TypedClient[*appsv1.Deployment], namespace string) {
 	ctx := t.Context()
 	key := api.Key{Namespace: namespace, Name: "web"}
-	made, err := c.Create(ctx, newDeployment("web"), metav1.CreateOptions{})
-	require.NoError(t, err)
+	made := must.Get(c.Create(ctx, newDeployment("web"), metav1.CreateOptions{}))(t)
 	require.NotEmpty(t, made.UID)
 	require.Equal(t, int64(1), made.Generation)
-	_, err = c.Create(ctx, newDeployment("web"), metav1.CreateOptions{})
+	_, err := c.Create(ctx, newDeployment("web"), metav1.CreateOptions{})
 	require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
 	_, err = c.Create(ctx, newDeployment("Not a name"), metav1.CreateOptions{})
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
@@ -131,10 +130,9 @@ func exerciseDelete(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment], 
 	err := c.Delete(t.Context(), key, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")})
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	foreground := metav1.DeletePropagationForeground
-	err = c.Delete(t.Context(), key, metav1.DeleteOptions{
+	require.NoError(t, c.Delete(t.Context(), key, metav1.DeleteOptions{
 		Preconditions: metav1.NewUIDPreconditions(string(d.UID)), PropagationPolicy: &foreground,
-	})
-	require.NoError(t, err)
+	}))
 	dying := must.Get(c.Get(t.Context(), key, metav1.GetOptions{}))(t)
 	require.NotNil(t, dying.DeletionTimestamp)
 	require.Equal(t, []string{metav1.FinalizerDeleteDependents}, dying.Finalizers)
@@ -178,8 +176,7 @@ func TestKubeconfig(t *testing.T) {
 				require.NoError(t, err, query)
 				require.Equal(t, want, found, query)
 			}
-			_, err = discovery.Lookup(t.Context(), client, "nonsense")
-			require.ErrorIs(t, err, discovery.ErrUnknownResource)
+			require.ErrorIs(t, must.Err(discovery.Lookup(t.Context(), client, "nonsense")), discovery.ErrUnknownResource)
 
 			namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 			found, err := apiclient.NewPartial[*unstructured.Unstructured](client, namespaces, "").Get(t.Context(), api.Key{Name: namespace}, metav1.GetOptions{})

@@ -86,11 +86,10 @@ func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.Certifi
 	t.Helper()
 	core, logged := logs.New(zap.DebugLevel)
 	h := &hookServer{lab: newLab(t), ca: ca, logs: logged}
-	s, err := webhook.New(webhook.Options{
+	s := must.Get(webhook.New(webhook.Options{
 		Address: "127.0.0.1:0", Certificates: certificates(h.lab), Logger: zap.New(core),
 		Limits: webhook.Limits{MaxAdmissionBytes: 64 << 10},
-	})
-	require.NoError(t, err)
+	}))(t)
 	rules := observedRules{dryRuns: &h.dryRuns}
 	hooks.Add(s, rules, rules)
 	fixture.Start(t, s.Run)
@@ -361,11 +360,10 @@ func (h *hookServer) fails(t *testing.T) {
 func TestSelfSignedCertificates(t *testing.T) {
 	client := newClient(t, adminConfig())
 	h := startHooks(t, nil, func(l *lab) webhook.CertificateSource {
-		certificates, err := selfsigned.New(selfsigned.Options{
+		certificates := must.Get(selfsigned.New(selfsigned.Options{
 			Client: client, Secret: api.Key{Namespace: l.namespace, Name: "webhooks"}, Hosts: []string{"127.0.0.1"}, Interval: time.Second,
 			Mutating: []string{l.namespace}, Validating: []string{l.namespace}, CustomResources: []string{job.DefinitionName},
-		})
-		require.NoError(t, err)
+		}))(t)
 		return certificates
 	})
 	h.define(t)

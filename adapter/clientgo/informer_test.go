@@ -155,8 +155,7 @@ func TestLifecycle(t *testing.T) {
 		close(stop)
 		<-ended
 		require.True(k, i.IsStopped())
-		_, err := i.AddEventHandler(&recorder{})
-		require.ErrorContains(k, err, "stopped already")
+		require.ErrorContains(k, must.Err(i.AddEventHandler(&recorder{})), "stopped already")
 		require.ErrorContains(k, i.AddIndexers(cache.Indexers{"x": nil}), "stopped")
 		require.Equal(k, []string{"default/a", "default/b"}, keys(i.GetStore()), "the cache can still be read")
 	})

@@ -58,8 +58,7 @@ func TestFakeClientset(t *testing.T) {
 		require.True(t, i.HasSynced())
 		require.Equal(t, []string{"add a initial=true"}, r.take())
 
-		_, err := clientset.CoreV1().Pods("default").Create(t.Context(), pod("b"), metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(clientset.CoreV1().Pods("default").Create(t.Context(), pod("b"), metav1.CreateOptions{}))(t)
 		must.Get(clientset.CoreV1().Pods("default").Update(t.Context(), pod("a", "web"), metav1.UpdateOptions{}))(t)
 		synctest.Wait()
 		require.Equal(t, []string{"add b initial=false", "update a"}, r.take())
@@ -70,8 +69,7 @@ func TestFakeClientset(t *testing.T) {
 		lister := listers.NewPodLister(i.GetIndexer())
 		b := must.Get(lister.Pods("default").Get("b"))(t)
 		require.Equal(t, "b", b.Name)
-		_, err = lister.Pods("default").Get("a")
-		require.True(t, apierrors.IsNotFound(err))
+		require.True(t, apierrors.IsNotFound(must.Err(lister.Pods("default").Get("a"))))
 	})
 }
 

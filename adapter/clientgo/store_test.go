@@ -100,8 +100,7 @@ func TestIndexes(t *testing.T) {
 		for _, p := range []*corev1.Pod{pod("ab", "web"), pod("bc", "web"), pod("d", "db")} {
 			require.NoError(t, s.Add(p))
 		}
-		list, err := s.ByIndex("app", "web")
-		require.NoError(t, err)
+		list := must.Get(s.ByIndex("app", "web"))(t)
 		require.Equal(t, []string{"ab", "bc"}, names(list))
 		list = must.Get(s.ByIndex("app", "none"))(t)
 		require.Empty(t, list)
@@ -115,12 +114,9 @@ func TestIndexes(t *testing.T) {
 		slices.Sort(values)
 		require.Equal(t, []string{"db", "web"}, values)
 
-		_, err = s.ByIndex("none", "x")
-		require.ErrorContains(t, err, "Index with name none does not exist")
-		_, err = s.Index("none", pod("x"))
-		require.ErrorContains(t, err, "Index with name none does not exist")
-		_, err = s.IndexKeys("none", "x")
-		require.ErrorContains(t, err, "Index with name none does not exist")
+		require.ErrorContains(t, must.Err(s.ByIndex("none", "x")), "Index with name none does not exist")
+		require.ErrorContains(t, must.Err(s.Index("none", pod("x"))), "Index with name none does not exist")
+		require.ErrorContains(t, must.Err(s.IndexKeys("none", "x")), "Index with name none does not exist")
 		require.Empty(t, s.ListIndexFuncValues("none"))
 
 		require.Error(t, s.AddIndexers(cache.Indexers{"app": cache.MetaNamespaceIndexFunc, "new": cache.MetaNamespaceIndexFunc}))
@@ -169,11 +165,9 @@ func TestAFailedIndexFunctionLeavesTheObjectOut(t *testing.T) {
 			return []string{"x"}, nil
 		}}})
 		start(k, i)
-		list, err := i.GetIndexer().ByIndex("fails", "x")
-		require.NoError(k, err)
+		list := must.Get(i.GetIndexer().ByIndex("fails", "x"))(k)
 		require.Equal(k, []string{"b"}, names(list))
-		_, err = i.GetIndexer().Index("fails", pod("a"))
-		require.Error(k, err)
+		require.Error(k, must.Err(i.GetIndexer().Index("fails", pod("a"))))
 		require.Len(k, i.GetStore().List(), 2)
 		testkit.Edit(k, pods, key("a"), func(p *corev1.Pod) { p.Labels = nil })
 	})

@@ -162,14 +162,12 @@ func TestResync(t *testing.T) {
 func TestRemoveInformer(t *testing.T) {
 	run(t, func(r *rig) {
 		c := r.make(leatcache.Options{}, cache.Options{})
-		unstarted, err := c.GetInformer(r.Context(), &corev1.Node{})
-		require.NoError(r, err)
+		unstarted := must.Get(c.GetInformer(r.Context(), &corev1.Node{}))(r)
 		require.False(r, unstarted.IsStopped())
 		require.NoError(r, c.RemoveInformer(r.Context(), &corev1.Node{}))
 		require.NoError(r, c.RemoveInformer(r.Context(), &corev1.Node{}))
 		require.True(r, unstarted.IsStopped())
-		_, err = unstarted.AddEventHandler(&events{})
-		require.ErrorContains(r, err, "the informer of /v1, Kind=Node has ended")
+		require.ErrorContains(r, must.Err(unstarted.AddEventHandler(&events{})), "the informer of /v1, Kind=Node has ended")
 
 		stop := r.start(c)
 		first := must.Get(c.GetInformerForKind(r.Context(), podKind))(r)
@@ -181,8 +179,7 @@ func TestRemoveInformer(t *testing.T) {
 		require.Len(r, r.names(c), 4)
 		stop()
 		require.True(r, second.IsStopped())
-		_, err = c.GetInformer(r.Context(), &corev1.Node{})
-		require.ErrorContains(r, err, "has ended")
+		require.ErrorContains(r, must.Err(c.GetInformer(r.Context(), &corev1.Node{})), "has ended")
 	})
 }
 
@@ -190,12 +187,11 @@ func TestBlockUntilSynced(t *testing.T) {
 	run(t, func(r *rig) {
 		c := r.cache(cache.Options{})
 		r.cluster.Server.Inject(faults.Fault{Match: faults.Match{Resource: "pods"}, Effect: faults.Fail{Code: 500}})
-		i, err := c.GetInformer(r.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
-		require.NoError(r, err)
+		i := must.Get(c.GetInformer(r.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false)))(r)
 		require.False(r, i.HasSynced())
 		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 		defer cancel()
-		_, err = c.GetInformer(ctx, &corev1.Pod{})
+		_, err := c.GetInformer(ctx, &corev1.Pod{})
 		require.True(r, apierrors.IsTimeout(err), "%v", err)
 		require.True(r, apierrors.IsTimeout(c.List(ctx, &corev1.PodList{})))
 		require.False(r, c.WaitForCacheSync(ctx))

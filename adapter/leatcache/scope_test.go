@@ -168,13 +168,10 @@ func TestRefusedOptions(t *testing.T) {
 			"ByObject[*v1.Node].Namespaces is set, but Node are cluster-scoped":        {ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Namespaces: map[string]cache.Config{"a": {}}}}},
 			"leatcache: ByObject[*leatcache_test.unregistered]: no kind is registered": {ByObject: map[client.Object]cache.ByObject{&unregistered{}: {}}},
 		} {
-			_, err := leatcache.New(r.cluster.Config(), o)
-			require.ErrorContains(r, err, want)
+			require.ErrorContains(r, must.Err(leatcache.New(r.cluster.Config(), o)), want)
 		}
-		_, err := leatcache.New(nil, cache.Options{})
-		require.EqualError(r, err, "leatcache: the rest.Config is nil")
-		_, err = leatcache.New(&rest.Config{Host: "http://exa mple"}, cache.Options{})
-		require.ErrorContains(r, err, "leatcache: ")
+		require.EqualError(r, must.Err(leatcache.New(nil, cache.Options{})), "leatcache: the rest.Config is nil")
+		require.ErrorContains(r, must.Err(leatcache.New(&rest.Config{Host: "http://exa mple"}, cache.Options{})), "leatcache: ")
 	})
 }
 

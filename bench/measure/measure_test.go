@@ -28,14 +28,12 @@ func TestProcessorTimeOfAProcess(t *testing.T) {
 	for deadline := time.Now().Add(50 * time.Millisecond); time.Now().Before(deadline); {
 	}
 	before := Now().CPU
-	got, err := CPU(os.Getpid())
-	require.NoError(t, err)
+	got := must.Get(CPU(os.Getpid()))(t)
 	after := Now().CPU
 	require.GreaterOrEqual(t, got, before-rounding)
 	require.LessOrEqual(t, got, after+rounding)
 	for _, pid := range []int{-1, 0, math.MaxInt32 >> 3} {
-		_, err = CPU(pid)
-		require.Error(t, err)
+		require.Error(t, must.Err(CPU(pid)))
 	}
 }
 
@@ -97,11 +95,9 @@ func TestHeapWatch(t *testing.T) {
 }
 
 func TestResident(t *testing.T) {
-	peak, err := PeakRSS()
-	require.NoError(t, err)
+	peak := must.Get(PeakRSS())(t)
 	now := must.Get(RSS(os.Getpid()))(t)
 	require.Greater(t, now, uint64(1<<20))
 	require.GreaterOrEqual(t, peak+1<<20, now)
-	_, err = RSS(-1)
-	require.Error(t, err)
+	require.Error(t, must.Err(RSS(-1)))
 }

@@ -164,9 +164,8 @@ func TestProcessThatFails(t *testing.T) {
 		{`echo '{"Metrics":{}}'; exit 4`, "exit status 4"},
 		{`echo ready; read line; read line`, "the turn failed"},
 	} {
-		p, err := launch(t.Context(), script(t, c.script), subject.Spec{}, nil)
-		require.NoError(t, err)
-		_, err = p.wait(func() error { return os.ErrClosed })
+		p := must.Get(launch(t.Context(), script(t, c.script), subject.Spec{}, nil))(t)
+		_, err := p.wait(func() error { return os.ErrClosed })
 		if c.want == "the turn failed" {
 			require.ErrorIs(t, err, os.ErrClosed)
 			continue
@@ -201,8 +200,7 @@ func TestRow(t *testing.T) {
 	r := run{Options: Options{Binaries: folder, Progress: &progress, Rounds: 2, Only: regexp.MustCompile("^queue$")}}
 	rows := r.rows()
 	require.Len(t, rows, 1)
-	result, err := r.row(t.Context(), &rows[0])
-	require.NoError(t, err)
+	result := must.Get(r.row(t.Context(), &rows[0], r.turn))(t)
 	ours, found := result.Entrant(leat)
 	require.True(t, found)
 	require.Equal(t, map[string][]float64{"ns/op": {5, 5}}, ours.Rounds)
@@ -213,8 +211,7 @@ func TestRow(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.row(ctx, &rows[0])
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Err(r.row(ctx, &rows[0], r.turn)), context.Canceled)
 }
 
 func TestEntrantWithFewerRounds(t *testing.T) {
@@ -224,7 +221,7 @@ func TestEntrantWithFewerRounds(t *testing.T) {
 	r := run{Options: Options{Binaries: folder, Progress: &progress}, total: 4}
 	row := Row{Name: "row", Rounds: 3, Entrants: []Entrant{{Label: "often", Program: leat}, {Label: "once", Program: leat, Rounds: 1}}}
 	require.Equal(t, 4, row.turns())
-	result := must.Get(r.row(t.Context(), &row))(t)
+	result := must.Get(r.row(t.Context(), &row, r.turn))(t)
 	require.Len(t, result.Entrants[0].Rounds["x"], 3)
 	require.Len(t, result.Entrants[1].Rounds["x"], 1)
 	require.Positive(t, result.Seconds)

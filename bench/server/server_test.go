@@ -214,8 +214,7 @@ func TestWatchFromAVersion(t *testing.T) {
 		e := read(t, r, contentType)
 		require.Equal(t, "ERROR", e.kind)
 		require.EqualValues(t, http.StatusGone, e.object.(*metav1.Status).Code)
-		_, err := r.ReadByte()
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(r.ReadByte()), io.EOF)
 	}
 	for version, sent := range s.Sent() {
 		require.True(t, sent > 0 || version == 1000000051, "%d", version) // no watch has begun before the first change

@@ -190,19 +190,15 @@ func TestReadersRead(t *testing.T) {
 }
 
 func TestUnknownWork(t *testing.T) {
-	_, err := play(t, "leat", subject.Spec{Work: "nothing"}, nil)
-	require.ErrorContains(t, err, `unknown work "nothing"`)
-	_, err = play(t, "client-go", subject.Spec{Work: subject.Sync, Form: subject.Struct, Objects: 1}, nil)
+	require.ErrorContains(t, must.Err(play(t, "leat", subject.Spec{Work: "nothing"}, nil)), `unknown work "nothing"`)
+	_, err := play(t, "client-go", subject.Spec{Work: subject.Sync, Form: subject.Struct, Objects: 1}, nil)
 	require.ErrorIs(t, err, subject.ErrUnsupported)
-	_, err = play(t, "controller-runtime", subject.Spec{Work: subject.Readers}, nil)
-	require.ErrorIs(t, err, subject.ErrUnsupported)
-	_, err = play(t, "client-go", subject.Spec{Work: subject.Stuck, Coalesce: true, Objects: 1}, nil)
-	require.ErrorIs(t, err, subject.ErrUnsupported)
+	require.ErrorIs(t, must.Err(play(t, "controller-runtime", subject.Spec{Work: subject.Readers}, nil)), subject.ErrUnsupported)
+	require.ErrorIs(t, must.Err(play(t, "client-go", subject.Spec{Work: subject.Stuck, Coalesce: true, Objects: 1}, nil)), subject.ErrUnsupported)
 }
 
 func TestNamespaces(t *testing.T) {
-	s, err := server.NewCustom(0, 3, 2)
-	require.NoError(t, err)
+	s := must.Get(server.NewCustom(0, 3, 2))(t)
 	stop := fixture.Start(t, s.Run)
 	spec := subject.Spec{Work: subject.Resources, Namespaces: 3, Objects: 2, Form: subject.Unstructured, URL: s.URL(), CA: s.Authority()}
 	for _, library := range []string{"leat", "client-go"} {
@@ -210,8 +206,7 @@ func TestNamespaces(t *testing.T) {
 		require.NoError(t, err, library)
 		require.Positive(t, report.Metrics["goroutines"])
 	}
-	_, err = play(t, "controller-runtime", spec, nil)
-	require.ErrorIs(t, err, subject.ErrUnsupported)
+	require.ErrorIs(t, must.Err(play(t, "controller-runtime", spec, nil)), subject.ErrUnsupported)
 	stop()
 }
 
@@ -230,10 +225,8 @@ func TestManyResources(t *testing.T) {
 func TestWarm(t *testing.T) {
 	s := serve(t)
 	spec := subject.Spec{Work: subject.Warm, URL: s.URL(), Form: subject.Struct, Wire: subject.JSON, Objects: objects}
-	report, err := play(t, "leat", spec, nil)
-	require.NoError(t, err)
+	report := must.Get(play(t, "leat", spec, nil))(t)
 	require.Greater(t, report.Metrics["list KB"], 100*report.Metrics["warm KB"])
 	require.Positive(t, report.Metrics["file MB"])
-	_, err = play(t, "client-go", spec, nil)
-	require.ErrorIs(t, err, subject.ErrUnsupported)
+	require.ErrorIs(t, must.Err(play(t, "client-go", spec, nil)), subject.ErrUnsupported)
 }

@@ -48,12 +48,11 @@ func TestServes(t *testing.T) {
 	require.Equal(t, http.StatusOK, status(t, cluster.AdminToken, http.MethodGet, configMaps+"/serves"))
 	require.Equal(t, http.StatusUnauthorized, status(t, "nobody's", http.MethodGet, configMaps))
 
-	version, err := shared.Must(t.Context(), http.MethodGet, "/version", nil)
-	require.NoError(t, err)
+	version := must.Get(shared.Must(t.Context(), http.MethodGet, "/version", nil))(t)
 	require.Contains(t, string(version), `"gitVersion": "v1.`)
 
 	stranger := &http.Client{Transport: &http.Transport{}}
-	_, err = stranger.Get(shared.URL() + "/readyz")
+	_, err := stranger.Get(shared.URL() + "/readyz")
 	var unknown *tls.CertificateVerificationError
 	require.ErrorAs(t, err, &unknown)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func answerOf(kind, content string, watch bool) *Answer {
@@ -41,8 +43,7 @@ func TestReadAnswer(t *testing.T) {
 func TestReadGzip(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, err := z.Write([]byte(`{"a":1}`))
-	require.NoError(t, err)
+	must.Get(z.Write([]byte(`{"a":1}`)))(t)
 	require.NoError(t, z.Close())
 	r := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}}
 	r.Header.Set("Content-Type", "application/json")
@@ -52,15 +53,13 @@ func TestReadGzip(t *testing.T) {
 
 func TestProtobuf(t *testing.T) {
 	const object = `{"apiVersion":"v1","data":{"k":"v"},"kind":"ConfigMap","metadata":{"name":"a"}}`
-	encoded, err := toProtobuf([]byte(object))
-	require.NoError(t, err)
+	encoded := must.Get(toProtobuf([]byte(object)))(t)
 	require.Equal(t, object, show(answerOf(protobufType, string(encoded), false).Value))
 
 	var stream []byte
 	for _, kind := range []string{"ADDED", "DELETED"} {
 		event := &metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: encoded}}
-		frame, err := runtime.Encode(watchSerializer, event)
-		require.NoError(t, err)
+		frame := must.Get(runtime.Encode(watchSerializer, event))(t)
 		stream = binary.BigEndian.AppendUint32(stream, uint32(len(frame)))
 		stream = append(stream, frame...)
 	}
@@ -71,8 +70,7 @@ func TestProtobuf(t *testing.T) {
 		require.Nil(t, answerOf(kind, string(stream[:len(stream)-cut]), true).Value)
 		require.Nil(t, answerOf(kind, string(stream[:cut]), true).Value)
 	}
-	_, err = toProtobuf([]byte(`{"apiVersion":"example.com/v1","kind":"Thing"}`))
-	require.Error(t, err)
+	require.Error(t, must.Err(toProtobuf([]byte(`{"apiVersion":"example.com/v1","kind":"Thing"}`))))
 }
 
 func TestReadOutput(t *testing.T) {

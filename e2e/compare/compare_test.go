@@ -162,7 +162,7 @@ func (c *comparison) check(s *compare.Step, found []compare.Difference) {
 }
 
 func startTestServer(t *testing.T, behaviour typed.Behaviour) *compare.Target {
-	server, err := typed.New(typed.Options{
+	server := must.Get(typed.New(typed.Options{
 		Server: testserver.Options{HTTP2: true, Compress: true},
 		RBAC:   true,
 		Tokens: typed.Tokens{
@@ -170,8 +170,7 @@ func startTestServer(t *testing.T, behaviour typed.Behaviour) *compare.Target {
 			compare.RestrictedToken: {Name: cluster.RestrictedUser, UID: "restricted-uid"},
 		},
 		Behaviour: behaviour,
-	})
-	require.NoError(t, err)
+	}))(t)
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	during(t, func(ctx context.Context) error { return server.Serve(ctx, listener) })
 	return start(t, &compare.Target{Name: "test server", URL: "https://" + listener.Addr().String(), CA: server.Server.CA()})

@@ -59,14 +59,12 @@ func TestParseTableRefuses(t *testing.T) {
 		"== r\na/b/c x\na/b/c y":                 "two rows",
 		"== r\na/b/c x\n== s\na/b/d x\n== r\n\n": "is there twice",
 	} {
-		_, err := compare.ParseTable(text)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Err(compare.ParseTable(text)), want)
 	}
 }
 
 func TestPage(t *testing.T) {
-	table, err := compare.ParseTable(rows)
-	require.NoError(t, err)
+	table := must.Get(compare.ParseTable(rows))(t)
 	const begin, end = "<!-- go test -C e2e ./compare -update writes this part -->\n", "<!-- end -->\n"
 	tallies := []compare.Tally{
 		{Area: &compare.Area{Name: "verbs", About: "create"}, Equal: 3, All: 4},
@@ -82,6 +80,5 @@ func TestPage(t *testing.T) {
 	require.Equal(t, page, again)
 	require.Equal(t, "verbs 3/4 equal", tallies[0].String())
 
-	_, err = compare.Page("no marks", tallies, table)
-	require.ErrorContains(t, err, "needs the marks")
+	require.ErrorContains(t, must.Err(compare.Page("no marks", tallies, table)), "needs the marks")
 }

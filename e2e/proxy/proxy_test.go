@@ -96,8 +96,7 @@ func TestCut(t *testing.T) {
 	exchange(t, second)
 	require.Equal(t, 2, p.Cut())
 	for _, conn := range []net.Conn{first, second} {
-		_, err := conn.Read(make([]byte, 1))
-		require.ErrorIs(t, err, syscall.ECONNRESET)
+		require.ErrorIs(t, must.Err(conn.Read(make([]byte, 1))), syscall.ECONNRESET)
 	}
 	exchange(t, dial(t, p))
 }
@@ -110,11 +109,9 @@ func TestStall(t *testing.T) {
 	p.Stall() // a second call does nothing
 	recent := dial(t, p)
 	for _, conn := range []net.Conn{old, recent} {
-		_, err := io.WriteString(conn, "hello\n")
-		require.NoError(t, err)
+		must.Get(io.WriteString(conn, "hello\n"))(t)
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(short)))
-		_, err = conn.Read(make([]byte, 1))
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.ErrorIs(t, must.Err(conn.Read(make([]byte, 1))), os.ErrDeadlineExceeded)
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
 	}
 	p.Resume()
@@ -144,8 +141,7 @@ func TestHeld(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	p := start(t, l.Addr().String())
 	client := dial(t, p)
@@ -155,8 +151,7 @@ func TestHalfClose(t *testing.T) {
 	must.Get(client.Read(make([]byte, 1)))(t)
 
 	require.Equal(t, 1, p.HalfClose())
-	_, err = client.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, must.Err(client.Read(make([]byte, 1))), io.EOF)
 	must.Get(io.WriteString(client, "still here\n"))(t)
 	line := must.Get(bufio.NewReader(server).ReadString('\n'))(t)
 	require.Equal(t, "still here\n", line)
@@ -193,8 +188,7 @@ func requireReset(t *testing.T, p *proxy.Proxy) {
 
 func TestRunEnds(t *testing.T) {
 	for _, stalled := range []bool{false, true} {
-		p, err := proxy.Listen(echo(t))
-		require.NoError(t, err)
+		p := must.Get(proxy.Listen(echo(t)))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
@@ -211,9 +205,8 @@ func TestRunEnds(t *testing.T) {
 			require.Fail(t, "Run goes on", "stalled: %v", stalled)
 		}
 		require.Zero(t, p.Stats().Open)
-		_, err = conn.Read(make([]byte, 1))
+		_, err := conn.Read(make([]byte, 1))
 		require.True(t, errors.Is(err, syscall.ECONNRESET), "%v", err)
-		_, err = net.Dial("tcp", p.Address())
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		require.ErrorIs(t, must.Err(net.Dial("tcp", p.Address())), syscall.ECONNREFUSED)
 	}
 }

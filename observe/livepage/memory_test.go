@@ -23,14 +23,14 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 		w.create("one")
 		maps := w.informer(informer.Options[*configMap]{})
 		register(t, p, "", maps)
-		start(t, maps.Run)
+		w.Start(maps.Run)
 		var heaps []uint64
 		for n := range 3600 {
 			<-time.After(time.Second)
-			w.set("one", fmt.Sprint(n))
+			w.set(t, "one", fmt.Sprint(n))
 			require.Equal(t, http.StatusOK, send(p, true, http.MethodGet, "/state").Code)
 			if n%1200 == 1199 {
-				w.Inject(faults.Fault{Effect: faults.Compact{}}) // the history of the server
+				w.Server.Inject(faults.Fault{Effect: faults.Compact{}}) // the history of the server
 				runtime.GC()
 				var m runtime.MemStats
 				runtime.ReadMemStats(&m)
@@ -48,7 +48,7 @@ func BenchmarkState(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := &world{}
-	if w.client, err = apiclient.New(apiclient.Config{Host: "http://127.0.0.1"}); err != nil {
+	if w.Client, err = apiclient.New(apiclient.Config{Host: "http://127.0.0.1"}); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := p.Register("", w.informer(informer.Options[*configMap]{})); err != nil {

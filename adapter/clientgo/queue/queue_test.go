@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/leatproject/leat/adapter/clientgo/queue"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -128,14 +129,12 @@ func TestConfig(t *testing.T) {
 		"Clock":           {Clock: clock.RealClock{}},
 		"DelayingQueue":   {DelayingQueue: clientgo.NewTypedDelayingQueue[string]()},
 	} {
-		_, err := queue.NewWithConfig(newLimiter[string](), c)
-		require.ErrorContains(t, err, "queue: TypedRateLimitingQueueConfig."+name)
+		require.ErrorContains(t, must.Err(queue.NewWithConfig(newLimiter[string](), c)), "queue: TypedRateLimitingQueueConfig."+name)
 		if c.DelayingQueue != nil {
 			c.DelayingQueue.ShutDown()
 		}
 	}
-	q, err := queue.NewWithConfig(newLimiter[string](), clientgo.TypedRateLimitingQueueConfig[string]{Name: "pods"})
-	require.NoError(t, err)
+	q := must.Get(queue.NewWithConfig(newLimiter[string](), clientgo.TypedRateLimitingQueueConfig[string]{Name: "pods"}))(t)
 	q.Add("a")
 	require.Equal(t, 1, q.Len())
 }

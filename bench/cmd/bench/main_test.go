@@ -10,6 +10,7 @@ import (
 
 	"github.com/leatproject/leat/bench/report"
 	"github.com/leatproject/leat/bench/runner"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func row(name, title string) runner.RowResult {
@@ -38,17 +39,14 @@ func TestPagesAndFigures(t *testing.T) {
 	both := o.joined(&runner.Result{Rows: []runner.RowResult{row("events", "second events")}})
 	require.NoError(t, o.write(both, report.Judge(nil, both)))
 	require.FileExists(t, filepath.Join(docs, "benchmarks.md"))
-	page, err := os.ReadFile(filepath.Join(docs, "benchmarks", "rows.md"))
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile(filepath.Join(docs, "benchmarks", "rows.md")))(t)
 	require.Contains(t, string(page), "second events")
 	require.NotContains(t, string(page), "first events")
 	require.Contains(t, string(page), "first queue")
 
 	o.again = true
-	again, err := o.result(t.Context())
-	require.NoError(t, err)
+	again := must.Get(o.result(t.Context()))(t)
 	require.Equal(t, both, again)
 	o.results = filepath.Join(docs, "nothing")
-	_, err = o.result(t.Context())
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, must.Err(o.result(t.Context())), os.ErrNotExist)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestInformers reads each type with three informers: typed, dynamic, and metadata only.
@@ -33,8 +34,7 @@ func TestInformers(t *testing.T) {
 		require.NoError(t, s.missing)
 		r := s.mapping.Resource
 		if scheme.Scheme.IsVersionRegistered(r.GroupVersion()) {
-			informer, err := typed.ForResource(r)
-			require.NoError(t, err)
+			informer := must.Get(typed.ForResource(r))(t)
 			stores[s.label()] = append(stores[s.label()], informer.Informer().GetStore())
 		}
 		stores[s.label()] = append(stores[s.label()], untyped.ForResource(r).Informer().GetStore(), partial.ForResource(r).Informer().GetStore())
@@ -46,8 +46,7 @@ func TestInformers(t *testing.T) {
 	untyped.WaitForCacheSync(ctx.Done())
 	partial.WaitForCacheSync(ctx.Done())
 	for _, s := range all {
-		created, err := objects.Resource(s.mapping.Resource).Namespace(s.GetNamespace()).Create(ctx, s.Unstructured, metav1.CreateOptions{})
-		require.NoError(t, err)
+		created := must.Get(objects.Resource(s.mapping.Resource).Namespace(s.GetNamespace()).Create(ctx, s.Unstructured, metav1.CreateOptions{}))(t)
 		s.SetUID(created.GetUID())
 	}
 	for _, s := range all {

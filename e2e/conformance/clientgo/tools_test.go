@@ -39,8 +39,7 @@ func TestApplyConfiguration(t *testing.T) {
 	config := appsv1.Deployment("d", namespace).WithSpec(appsv1.DeploymentSpec().
 		WithReplicas(1).WithSelector(applymetav1.LabelSelector().WithMatchLabels(labels)).
 		WithTemplate(applycorev1.PodTemplateSpec().WithLabels(labels).WithSpec(applycorev1.PodSpec().WithContainers(container))))
-	_, err := deployments.Apply(t.Context(), config, metav1.ApplyOptions{FieldManager: "one"})
-	require.NoError(t, err)
+	must.Get(deployments.Apply(t.Context(), config, metav1.ApplyOptions{FieldManager: "one"}))(t)
 
 	sidecar := appsv1.Deployment("d", namespace).WithSpec(appsv1.DeploymentSpec().WithTemplate(applycorev1.PodTemplateSpec().
 		WithSpec(applycorev1.PodSpec().WithContainers(applycorev1.Container().WithName("sidecar").WithImage("sidecar:1")))))
@@ -53,7 +52,7 @@ func TestApplyConfiguration(t *testing.T) {
 	require.Nil(t, owned.Spec.Replicas)
 
 	other := appsv1.Deployment("d", namespace).WithSpec(appsv1.DeploymentSpec().WithReplicas(5))
-	_, err = deployments.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two"})
+	_, err := deployments.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two"})
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	forced := must.Get(deployments.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two", Force: true}))(t)
 	require.EqualValues(t, 5, *forced.Spec.Replicas)
@@ -167,16 +166,14 @@ func TestMapper(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, want, have, name)
 	}
-	_, err := shortcuts.KindFor(schema.GroupVersionResource{Resource: "nothings"})
-	require.Error(t, err)
+	require.Error(t, must.Err(shortcuts.KindFor(schema.GroupVersionResource{Resource: "nothings"})))
 }
 
 // TestReviews asks who the user is and what the user may do, and gets a token for a service account.
 func TestReviews(t *testing.T) {
 	t.Parallel()
 	namespace := server.Namespace(t)
-	self, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	self := must.Get(client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))(t)
 	require.Contains(t, self.Status.UserInfo.Groups, "system:masters")
 
 	access, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
@@ -187,8 +184,7 @@ func TestReviews(t *testing.T) {
 
 	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "a", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	token := must.Get(client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "a", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
 	review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token},
 	}, metav1.CreateOptions{})

@@ -113,11 +113,10 @@ func typedLife(t *testing.T, c typed, s sample) {
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(s.Object, object, true))
 	object.SetLabels(map[string]string{"by": "create"})
 
-	created, err := o.do(t, c.Post().VersionedParams(&metav1.CreateOptions{FieldValidation: "Strict"}, c.codec).Body(object))
-	require.NoError(t, err)
+	created := must.Get(o.do(t, c.Post().VersionedParams(&metav1.CreateOptions{FieldValidation: "Strict"}, c.codec).Body(object)))(t)
 	require.NotEmpty(t, created.GetUID())
 	require.NotEmpty(t, created.GetManagedFields())
-	_, err = o.do(t, c.Post().Body(object))
+	_, err := o.do(t, c.Post().Body(object))
 	require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
 
 	options := metav1.ListOptions{FieldSelector: "metadata.name=" + name}
@@ -146,8 +145,7 @@ func typedLife(t *testing.T, c typed, s sample) {
 func typedWrites(t *testing.T, o typedObject) {
 	t.Helper()
 	name := o.GetName()
-	read, err := o.do(t, o.Get().Name(name))
-	require.NoError(t, err)
+	read := must.Get(o.do(t, o.Get().Name(name)))(t)
 	old := read.GetResourceVersion()
 	read.SetLabels(map[string]string{"by": "update"})
 	updated := must.Get(o.do(t, o.Put().Name(name).Body(read)))(t)
@@ -158,7 +156,7 @@ func typedWrites(t *testing.T, o typedObject) {
 	}
 	read.SetResourceVersion(old)
 	read.SetLabels(nil)
-	_, err = o.do(t, o.Put().Name(name).Body(read))
+	_, err := o.do(t, o.Put().Name(name).Body(read))
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 
 	for kind, patch := range map[types.PatchType]string{
@@ -170,11 +168,10 @@ func typedWrites(t *testing.T, o typedObject) {
 		require.NoError(t, err, kind)
 		require.Equal(t, "patch", patched.GetLabels()["by"], kind)
 	}
-	apply, err := json.Marshal(map[string]any{
+	apply := must.Get(json.Marshal(map[string]any{
 		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(),
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"applied": "yes"}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	applied, err := o.do(t, o.Patch(types.ApplyPatchType).Name(name).
 		VersionedParams(&metav1.PatchOptions{FieldManager: "conformance"}, o.codec).Body(bytes.Clone(apply)))
 	require.NoError(t, err)

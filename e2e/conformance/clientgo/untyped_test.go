@@ -31,8 +31,7 @@ func dynamicLife(t *testing.T, c dynamic.ResourceInterface, s sample) {
 	t.Helper()
 	s.SetLabels(map[string]string{"by": "apply"})
 	apply := metav1.ApplyOptions{FieldManager: "conformance"}
-	first, err := c.Apply(t.Context(), s.GetName(), s.Unstructured, apply)
-	require.NoError(t, err)
+	first := must.Get(c.Apply(t.Context(), s.GetName(), s.Unstructured, apply))(t)
 	require.Equal(t, s.GetAPIVersion(), first.GetAPIVersion())
 	require.Equal(t, s.GetKind(), first.GetKind())
 	requireRest(t, first.GetResourceVersion(), func() (metav1.Object, error) {
@@ -43,7 +42,7 @@ func dynamicLife(t *testing.T, c dynamic.ResourceInterface, s sample) {
 		"apiVersion": s.GetAPIVersion(), "kind": s.GetKind(),
 		"metadata": map[string]any{"name": s.GetName(), "labels": map[string]any{"by": "other"}},
 	}}
-	_, err = c.Apply(t.Context(), s.GetName(), other, metav1.ApplyOptions{FieldManager: "other"})
+	_, err := c.Apply(t.Context(), s.GetName(), other, metav1.ApplyOptions{FieldManager: "other"})
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	require.ErrorContains(t, err, `conflict with "conformance"`)
 	require.ErrorContains(t, err, ".metadata.labels.by")
@@ -76,8 +75,7 @@ func TestMetadata(t *testing.T) {
 		t.Run(s.label(), func(t *testing.T) {
 			require.NoError(t, s.missing)
 			s.SetLabels(map[string]string{"by": "create"})
-			_, err := objects.Resource(s.mapping.Resource).Namespace(s.GetNamespace()).Create(t.Context(), s.Unstructured, metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(objects.Resource(s.mapping.Resource).Namespace(s.GetNamespace()).Create(t.Context(), s.Unstructured, metav1.CreateOptions{}))(t)
 			c := all.Resource(s.mapping.Resource).Namespace(s.GetNamespace())
 			options := metav1.ListOptions{FieldSelector: "metadata.name=" + s.GetName()}
 			list := must.Get(c.List(t.Context(), options))(t)

@@ -77,8 +77,7 @@ func TestKubectlDrain(t *testing.T) {
 	p := waitForPods(t, namespace, 1)[0]
 	node := p.Spec.NodeName
 	kubectl(t, namespace, 0, "drain", node, "--pod-selector=app=a", "--timeout=40s")
-	_, err := client.CoreV1().Pods(namespace).Get(t.Context(), p.Name, metav1.GetOptions{})
-	require.Error(t, err)
+	require.Error(t, must.Err(client.CoreV1().Pods(namespace).Get(t.Context(), p.Name, metav1.GetOptions{})))
 	drained := must.Get(client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}))(t)
 	require.True(t, drained.Spec.Unschedulable)
 	kubectl(t, namespace, 0, "uncordon", node)

@@ -133,8 +133,7 @@ func TestReplicaSet(t *testing.T) {
 	waitForPods(t, namespace, 3)
 
 	patch := []byte(`{"metadata":{"labels":{"app":"other"}}}`)
-	_, err := client.CoreV1().Pods(namespace).Patch(t.Context(), before[1].Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	require.NoError(t, err)
+	must.Get(client.CoreV1().Pods(namespace).Patch(t.Context(), before[1].Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}))(t)
 	harness.Wait(t, "the release", func() error {
 		p, err := client.CoreV1().Pods(namespace).Get(t.Context(), before[1].Name, metav1.GetOptions{})
 		if err == nil && len(p.OwnerReferences) > 0 {

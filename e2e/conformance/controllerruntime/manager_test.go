@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/leatproject/leat/e2e/conformance/harness"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 type apiextensionsCRD = apiextensionsv1.CustomResourceDefinition
@@ -77,11 +78,10 @@ func TestManager(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, installed)
 	namespace := server.Namespace(t)
-	manager, err := ctrl.NewManager(server.Config, ctrl.Options{
+	manager := must.Get(ctrl.NewManager(server.Config, ctrl.Options{
 		Scheme: types, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		LeaderElection: true, LeaderElectionID: "conformance", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
-	})
-	require.NoError(t, err)
+	}))(t)
 	r := &reconciler{manager.GetClient(), manager.GetEventRecorder("conformance")}
 	require.NoError(t, ctrl.NewControllerManagedBy(manager).For(&Widget{}).Owns(&appsv1.Deployment{}).Complete(r))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,11 +127,10 @@ func TestManager(t *testing.T) {
 func TestCache(t *testing.T) {
 	t.Parallel()
 	namespace := server.Namespace(t)
-	c, err := cache.New(server.Config, cache.Options{
+	c := must.Get(cache.New(server.Config, cache.Options{
 		Scheme: types, DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{"cached": "yes"})}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.NoError(t, c.IndexField(t.Context(), &corev1.Pod{}, "spec.serviceAccountName", func(o client.Object) []string {
 		return []string{o.(*corev1.Pod).Spec.ServiceAccountName}
 	}))
