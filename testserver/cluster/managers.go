@@ -6,13 +6,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
 // withManagers adds field managers and strategic merge patches to built-in resources.
 func withManagers(all []*registry.Definition) []*registry.Definition {
 	for _, d := range all {
-		kind := apply.Kind{Group: d.Group, Kind: d.Kind}
+		kind := fieldmanager.Kind{Group: d.Group, Kind: d.Kind}
 		if s, ok := d.Schema.(interface {
 			Resets() map[string]map[fieldpath.APIVersion]fieldpath.Filter
 		}); ok {
@@ -33,7 +34,7 @@ func manageSubresources(d *registry.Definition) {
 		case s.Name == "scale":
 			d.Scaling = apply.Scaling(d.Group, map[string][]string{d.Version: {"spec", "replicas"}})
 		case !s.OfObject() && slices.Contains(s.Verbs, "create"):
-			d.ActionManagers[s.Name] = apply.Builtin(apply.Kind{Group: s.Group, Kind: s.Kind})
+			d.ActionManagers[s.Name] = apply.Builtin(fieldmanager.Kind{Group: s.Group, Kind: s.Kind})
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -39,7 +40,7 @@ spec:
 `
 
 func deployments() registry.Managers {
-	return apply.Builtin(apply.Kind{Group: "apps", Kind: "Deployment"})
+	return apply.Builtin(fieldmanager.Kind{Group: "apps", Kind: "Deployment"})
 }
 
 func TestConflicts(t *testing.T) {
@@ -108,7 +109,7 @@ func TestTimesChangeWithContents(t *testing.T) {
 // TestOldUpdatesAreMerged holds the limit of kube-apiserver: ten entries of updates.
 func TestOldUpdatesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := apply.Builtin(apply.Kind{Kind: "ConfigMap"})
+		m := apply.Builtin(fieldmanager.Kind{Kind: "ConfigMap"})
 		live, err := m.Updated(registry.Manager{Name: "m00", Served: "v1"}, nil,
 			parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {m00: a}}"))
 		require.NoError(t, err)
@@ -196,14 +197,6 @@ spec: {tags: [b], parts: [{name: z, count: 2}]}
 	require.Len(t, owners(t, both), 2)
 	_, err = m.Applied(second, converted, parse(t, "{apiVersion: example.com/v2, kind: Widget, metadata: {name: w}, spec: {size: 2, atoms: [b]}}"), false)
 	require.EqualError(t, err, "Apply failed with 2 conflicts: conflicts with \"me\":\n- .spec.atoms\n- .spec.size")
-}
-
-func TestResourcesWithoutASchema(t *testing.T) {
-	m := apply.Untyped("example.com", "Thing", nil)
-	live, err := m.Updated(registry.Manager{Name: "me", Served: "v1"}, nil,
-		parse(t, "{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {list: [{name: a}]}}"))
-	require.NoError(t, err)
-	require.Equal(t, []string{`me Update example.com/v1 {"f:spec":{".":{},"f:list":{}}}`}, owners(t, live))
 }
 
 // TestFailedConversions keeps the managers of an object when its conversion fails, because the next one may work.

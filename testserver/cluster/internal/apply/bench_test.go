@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -46,7 +47,7 @@ func BenchmarkUpdated(b *testing.B) {
 		}},
 		{"pod", "Pod", parse(b, podText)},
 	} {
-		m := apply.Builtin(apply.Kind{Kind: c.kind})
+		m := apply.Builtin(fieldmanager.Kind{Kind: c.kind})
 		b.Run(c.name+"/create", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -9,13 +9,19 @@ import (
 
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
 // Builtin returns the managers of a built-in kind.
-func Builtin(k Kind) registry.Managers {
-	return &managers{kind: k, types: types{openapi.TypeOf}, empty: emptyBuiltin(), convert: convertBuiltin}
+func Builtin(k fieldmanager.Kind) registry.Managers {
+	return fieldmanager.New(k, fieldmanager.Types{Of: openapi.TypeOf, Empty: emptyBuiltin(), Convert: convertBuiltin})
+}
+
+// Scaling returns the managers of the Scales of a resource; see [fieldmanager.Scaling].
+func Scaling(group string, replicas map[string][]string) registry.Scaling {
+	return fieldmanager.Scaling(group, replicas, Builtin(fieldmanager.Kind{Group: "autoscaling", Kind: "Scale"}), Strategic("autoscaling", "Scale"))
 }
 
 // emptyBuiltin returns the empty objects of built-in kinds. Their structs have fields that are always written, like the

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -37,18 +37,17 @@ func Custom(crd *apiextensionsv1.CustomResourceDefinition, convert Convert) regi
 		}
 		return parser.Type(openapi.CustomName(gvk)), true
 	}
-	return &managers{
-		kind:  Kind{Group: group, Kind: kind, Resets: customResets(crd)},
-		types: types{find}, empty: emptyCustom, convert: convertCustom(convert),
+	types := fieldmanager.Types{Of: find}
+	if convert != nil {
+		types.Convert = func(tree object.Tree, to schema.GroupVersion) (object.Tree, error) {
+			out, err := convert(tree, to.Version)
+			if err != nil {
+				return nil, fmt.Errorf("testserver: convert to %v: %w", to, err)
+			}
+			return out, nil
+		}
 	}
-}
-
-// Untyped returns the managers of a resource without schemas and conversions.
-func Untyped(group, kind string, resets map[string]map[fieldpath.APIVersion]fieldpath.Filter) registry.Managers {
-	return &managers{
-		kind:  Kind{Group: group, Kind: kind, Resets: resets},
-		types: types{deduced}, empty: emptyCustom, convert: convertCustom(nil),
-	}
+	return fieldmanager.New(fieldmanager.Kind{Group: group, Kind: kind, Resets: customResets(crd)}, types)
 }
 
 // parserOf returns the types of all versions of a definition.
@@ -73,24 +72,5 @@ func customResets(crd *apiextensionsv1.CustomResourceDefinition) map[string]map[
 	}
 	return map[string]map[fieldpath.APIVersion]fieldpath.Filter{
 		"": fieldpath.NewExcludeFilterSetMap(whole), "status": fieldpath.NewExcludeFilterSetMap(status),
-	}
-}
-
-func emptyCustom(gvk schema.GroupVersionKind) object.Tree {
-	return object.Tree{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind}
-}
-
-func convertCustom(convert Convert) func(object.Tree, schema.GroupVersion) (object.Tree, error) {
-	return func(tree object.Tree, to schema.GroupVersion) (object.Tree, error) {
-		if convert == nil {
-			out := maps.Clone(tree)
-			out["apiVersion"] = to.String()
-			return out, nil
-		}
-		out, err := convert(tree, to.Version)
-		if err != nil {
-			return nil, fmt.Errorf("testserver: convert to %v: %w", to, err)
-		}
-		return out, nil
 	}
 }

@@ -1,7 +1,7 @@
-// Package apply records who set which field of an object, and merges configurations and strategic merge patches. It
-// uses the packages managedfields and strategicpatch of apimachinery, with the types of OpenAPI.
+// Package apply has the managers of typed resources, which are package fieldmanager with the types of OpenAPI, and
+// strategic merge patches.
 //
-//	managers := apply.Builtin(apply.Kind{Group: "apps", Kind: "Deployment", Versions: []string{"v1"}})
+//	managers := apply.Builtin(fieldmanager.Kind{Group: "apps", Kind: "Deployment"})
 //	tree, err := managers.Applied(registry.Manager{Name: "me", Served: "v1"}, live, configuration, false)
 //
 // # Promises

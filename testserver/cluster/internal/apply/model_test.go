@@ -23,6 +23,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -172,7 +173,7 @@ func TestModel(t *testing.T) {
 func compareWithModel(t *testing.T, s scenario, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	theirs := newModel(t, s.kind, s.resets, s.versions...)
-	ours := apply.Builtin(apply.Kind{Group: s.kind.Group, Kind: s.kind.Kind, Resets: s.resets})
+	ours := apply.Builtin(fieldmanager.Kind{Group: s.kind.Group, Kind: s.kind.Kind, Resets: s.resets})
 	var live object.Tree // in the first version
 	conflicts, writes := 0, 0
 	for i := range 25 {

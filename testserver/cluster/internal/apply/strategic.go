@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -36,7 +37,7 @@ func Strategic(group, kind string) registry.MergePatch {
 		}
 		// The library merges into its arguments.
 		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
-			copied(original).(object.Tree), copied(patch).(object.Tree), meta.(strategicpatch.LookupPatchMeta))
+			runtime.DeepCopyJSON(original), runtime.DeepCopyJSON(patch), meta.(strategicpatch.LookupPatchMeta))
 		if err != nil {
 			return nil, unmergeable(err)
 		}
@@ -66,16 +67,5 @@ func unmergeable(err error) error {
 	case is(mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys):
 		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 	}
-	return unexpected(err)
-}
-
-// unexpected returns the answer of kube-apiserver to an error that it does not classify: 500 with the text, and without
-// a reason.
-func unexpected(err error) error {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return err
-	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-	}}
+	return fieldmanager.Unexpected(err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 	"github.com/leatproject/leat/testserver/cluster/internal/causes"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -37,7 +38,7 @@ func (d *Definitions) Resource() *registry.Definition {
 		Subs:           []registry.Subresource{{Name: "status", Verbs: metav1.Verbs{"get", "patch", "update"}}},
 		Schema:         definitionSchema{},
 		Columns:        definitionColumns{},
-		Managers:       apply.Builtin(apply.Kind{Group: apiextensionsv1.GroupName, Kind: definitionKind.Kind, Resets: definitionResets}),
+		Managers:       apply.Builtin(fieldmanager.Kind{Group: apiextensionsv1.GroupName, Kind: definitionKind.Kind, Resets: definitionResets}),
 		StrategicMerge: apply.Strategic(apiextensionsv1.GroupName, definitionKind.Kind),
 	}
 }

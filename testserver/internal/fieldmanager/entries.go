@@ -1,4 +1,4 @@
-package apply
+package fieldmanager
 
 import (
 	"encoding/json"
@@ -69,7 +69,7 @@ func encodeEntries(entries []metav1.ManagedFieldsEntry) ([]any, error) {
 			tree["time"] = e.Time.UTC().Format(time.RFC3339)
 		}
 		if e.FieldsV1 != nil {
-			fields, err := parseFields(e.FieldsV1.GetRawBytes())
+			fields, err := object.Decode(e.FieldsV1.GetRawBytes())
 			if err != nil {
 				return nil, fmt.Errorf("testserver: managed fields of %q: %w", e.Manager, err)
 			}

@@ -1,4 +1,4 @@
-package apply
+package fieldmanager
 
 import (
 	"fmt"
@@ -12,11 +12,7 @@ import (
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
-const (
-	scaleGroup   = "autoscaling"
-	scaleVersion = "v1"
-	scaleKind    = "Scale"
-)
+const scaleVersion = "v1"
 
 // scaling has the managers of Scales. It implements registry.Scaling.
 type scaling struct {
@@ -27,12 +23,10 @@ type scaling struct {
 }
 
 // Scaling returns the managers of the Scales of a resource. replicas are the paths of the replicas in the versions of
-// the resource; nil is a version without Scales.
-func Scaling(group string, replicas map[string][]string) registry.Scaling {
-	s := &scaling{
-		managers: Builtin(Kind{Group: scaleGroup, Kind: scaleKind}), merge: Strategic(scaleGroup, scaleKind),
-		group: group, paths: managedfields.ResourcePathMappings{},
-	}
+// the resource; nil is a version without Scales. of are the managers of every Scale, and merge is its strategic merge
+// patch, which may be nil.
+func Scaling(group string, replicas map[string][]string, of registry.Managers, merge registry.MergePatch) registry.Scaling {
+	s := &scaling{managers: of, merge: merge, group: group, paths: managedfields.ResourcePathMappings{}}
 	for version, path := range replicas {
 		var at fieldpath.Path
 		for _, name := range path {

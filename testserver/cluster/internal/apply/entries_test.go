@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -22,7 +23,7 @@ func FuzzEntries(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	m := apply.Builtin(apply.Kind{Kind: "ConfigMap"})
+	m := apply.Builtin(fieldmanager.Kind{Kind: "ConfigMap"})
 	by := registry.Manager{Name: "me", Served: "v1"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var list []any

@@ -1,15 +1,20 @@
-package apply
+package fieldmanager
 
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -23,13 +28,41 @@ type Kind struct {
 	Resets map[string]map[fieldpath.APIVersion]fieldpath.Filter
 }
 
+// Types are the types of a kind in its versions.
+type Types struct {
+	// Of returns the type of the objects of a version. ok is false if there is no such version.
+	Of func(schema.GroupVersionKind) (of typed.ParseableType, ok bool)
+	// Empty returns an object without contents, to which a new object is compared. Nil: one with kind and apiVersion.
+	Empty func(schema.GroupVersionKind) object.Tree
+	// Convert returns a tree in another version. It must not change the tree. Nil: it changes only apiVersion.
+	Convert func(tree object.Tree, to schema.GroupVersion) (object.Tree, error)
+}
+
+// New returns the managers of a kind.
+func New(k Kind, t Types) registry.Managers {
+	if t.Empty == nil {
+		t.Empty = empty
+	}
+	if t.Convert == nil {
+		t.Convert = relabeled
+	}
+	return &managers{kind: k, types: t}
+}
+
+func empty(gvk schema.GroupVersionKind) object.Tree {
+	return object.Tree{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind}
+}
+
+func relabeled(tree object.Tree, to schema.GroupVersion) (object.Tree, error) {
+	out := maps.Clone(tree)
+	out["apiVersion"] = to.String()
+	return out, nil
+}
+
 // managers implement registry.Managers.
 type managers struct {
 	kind  Kind
-	types types
-	empty func(schema.GroupVersionKind) object.Tree // an object without contents, to which a new object is compared
-	// convert returns a tree in another version, which has the same contents otherwise.
-	convert func(tree object.Tree, to schema.GroupVersion) (object.Tree, error)
+	types Types
 
 	mu       sync.Mutex // guards the field below
 	managers map[path]*managedfields.FieldManager
@@ -45,7 +78,7 @@ func (m *managers) Updated(by registry.Manager, live, after object.Tree) (object
 		return nil, err
 	}
 	if live == nil {
-		live = m.empty(gvk)
+		live = m.types.Empty(gvk)
 	}
 	before, fresh := newDocument(live), newDocument(after)
 	out, err := manager.Update(before, fresh, by.Name)
@@ -64,18 +97,28 @@ func (m *managers) Applied(by registry.Manager, live, configuration object.Tree,
 		return nil, err
 	}
 	if live == nil {
-		live = emptyCustom(gvk) // not one with the null values of Go types, which would stay in the result
+		live = empty(gvk) // not Types.Empty, because the null values of Go types would stay in the result
 	}
-	applied := newDocument(configuration)
-	out, err := manager.Apply(newDocument(live), applied, by.Name, force)
+	out, err := manager.Apply(newDocument(live), newDocument(configuration), by.Name, force)
 	if err != nil {
-		return nil, unexpected(err)
+		return nil, Unexpected(err)
 	}
 	tree, err := treeOf(out)
 	if err != nil {
 		return nil, err
 	}
-	return copied(tree).(object.Tree), nil
+	return runtime.DeepCopyJSON(tree), nil
+}
+
+// Unexpected returns the answer of kube-apiserver to an error that it does not classify: 500 with the text, and without
+// a reason. A Status stays as it is.
+func Unexpected(err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
 }
 
 // manager returns the library's manager for a path. It is built once.
@@ -88,7 +131,7 @@ func (m *managers) manager(by registry.Manager) (*managedfields.FieldManager, sc
 		return have, gvk, nil
 	}
 	hub := schema.GroupVersion{Group: m.kind.Group, Version: runtime.APIVersionInternal}
-	made, err := managedfields.NewDefaultFieldManager(m.types, converter{m}, defaulter{}, creater{m}, gvk, hub,
+	made, err := managedfields.NewDefaultFieldManager(m, converter{m}, defaulter{}, creater{m}, gvk, hub,
 		by.Subresource, m.kind.Resets[by.Subresource])
 	if err != nil {
 		return nil, gvk, fmt.Errorf("testserver: field manager of %v: %w", gvk, err)
@@ -108,6 +151,26 @@ func treeOf(o runtime.Object) (object.Tree, error) {
 	return d.tree()
 }
 
+// ObjectToTyped returns the typed value of a document.
+func (m *managers) ObjectToTyped(o runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	parseable, ok := m.types.Of(gvk)
+	d, isDocument := o.(*document)
+	if !ok || !isDocument {
+		return nil, runtime.NewNotRegisteredErrForKind("testserver", gvk)
+	}
+	return parseable.FromUnstructured(d.Object, options...)
+}
+
+// TypedToObject returns a document.
+func (m *managers) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	tree, ok := value.AsValue().Unstructured().(object.Tree)
+	if !ok {
+		return nil, errors.New("testserver: a typed value is no object")
+	}
+	return &document{Unstructured: unstructured.Unstructured{Object: tree}}, nil
+}
+
 // converter converts documents between versions. The internal version, through which kube-apiserver converts, is every
 // version here: a document stays as it is until it gets an API version.
 type converter struct{ *managers }
@@ -124,7 +187,7 @@ func (c converter) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 	if gv.Version == runtime.APIVersionInternal || d.GetAPIVersion() == gv.String() {
 		return d, nil
 	}
-	tree, err := c.convert(d.Object, gv)
+	tree, err := c.types.Convert(d.Object, gv)
 	if err != nil {
 		return nil, err
 	}
@@ -149,5 +212,5 @@ type creater struct{ *managers }
 
 // New returns such an object.
 func (c creater) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	return newDocument(c.empty(gvk)), nil
+	return newDocument(c.types.Empty(gvk)), nil
 }

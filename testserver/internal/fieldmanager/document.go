@@ -1,4 +1,4 @@
-package apply
+package fieldmanager
 
 import (
 	"maps"
@@ -38,7 +38,7 @@ func (d *document) SetManagedFields(entries []metav1.ManagedFieldsEntry) { d.ent
 
 // DeepCopyObject returns a copy that shares only the entries, which never change.
 func (d *document) DeepCopyObject() runtime.Object {
-	return &document{Unstructured: unstructured.Unstructured{Object: copied(d.Object).(object.Tree)}, entries: d.entries}
+	return &document{Unstructured: unstructured.Unstructured{Object: runtime.DeepCopyJSON(d.Object)}, entries: d.entries}
 }
 
 // tree returns the contents with the entries.
@@ -55,23 +55,4 @@ func (d *document) tree() (object.Tree, error) {
 	}
 	object.Metadata(d.Object)["managedFields"] = list
 	return d.Object, nil
-}
-
-// copied returns a deep copy of a JSON value.
-func copied(value any) any {
-	switch v := value.(type) {
-	case object.Tree:
-		out := make(object.Tree, len(v))
-		for name, member := range v {
-			out[name] = copied(member)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = copied(item)
-		}
-		return out
-	}
-	return value
 }
