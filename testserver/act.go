@@ -23,7 +23,7 @@ func (x *call) binding() func() error {
 	if x.request.Verb != "create" || x.request.Name != "" || !x.whole() {
 		return nil
 	}
-	return x.bindTyped
+	return x.bind
 }
 
 // act answers a creation that stores nothing.
@@ -52,7 +52,7 @@ func (x *call) act(do registry.Action) error {
 func (x *call) complete(tree object.Tree) error {
 	as := x.def.In(x.request.Version)
 	kind, version := as.Kind, as.GroupVersion().String()
-	if k, v := x.def.SubresourceKind(x.request.Subresource); k != "" {
+	if k, v := x.def.SubresourceKind(x.request.Version, x.request.Subresource); k != "" {
 		kind, version = k, v
 	}
 	object.SetDefault(tree, "kind", kind)

@@ -9,15 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/testserver/internal/object"
-	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
-	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
 // apply is server-side apply (KEP-555). The manager becomes an owner of the fields in its configuration. Fields that it
 // applied before and omits now are removed unless another manager owns them. A field that another manager owns with a
-// different value is a conflict, unless the request sets force. Without schemas, lists are merged by the keys of the
-// built-in types (see listKeys); other lists have one owner as a whole.
+// different value is a conflict, unless the request sets force. Without types, a list has one owner.
 func (x *call) apply() error {
 	w, err := x.parameters()
 	if err != nil {
@@ -39,28 +36,12 @@ func (x *call) apply() error {
 	if gvk := schema.FromAPIVersionAndKind(object.StringAt(config, "apiVersion"), object.StringAt(config, "kind")); gvk != x.kind() {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
-	if x.def.Schema != nil {
-		return x.submitApply(w, config, wire.BoolParam(q, "force"))
-	}
-	if err := writer.CheckShape(config); err != nil {
-		return err
-	}
-	r, created, err := x.applied(config, w, wire.BoolParam(q, "force"))
-	if err != nil {
-		return err
-	}
-	return x.respond(codeOf(created), r)
-}
-
-func (x *call) applied(config object.Tree, w writer.Write, force bool) (*store.Record, bool, error) {
-	x.store.Lock()
-	defer x.store.Unlock()
-	return x.writer.Apply(x.c, x.key(), config, w, force)
+	return x.submitApply(w, config, wire.BoolParam(q, "force"))
 }
 
 // kind returns the kind of what the request is about: an object, or a subresource of another kind.
 func (x *call) kind() schema.GroupVersionKind {
-	if kind, version := x.def.SubresourceKind(x.request.Subresource); kind != "" {
+	if kind, version := x.def.SubresourceKind(x.request.Version, x.request.Subresource); kind != "" {
 		return schema.FromAPIVersionAndKind(version, kind)
 	}
 	return x.def.In(x.request.Version).GroupVersionKind()

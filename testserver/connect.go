@@ -23,7 +23,7 @@ const proxySubresource = "proxy"
 func (x *call) connecting() func() error {
 	stream := x.http.Method == http.MethodGet || x.http.Method == http.MethodPost
 	switch name := x.request.Subresource; {
-	case x.def.Schema == nil:
+	case x.def.Untyped:
 	case slices.Contains([]string{"attach", "exec", "portforward"}, name) && stream:
 		return x.stream
 	case name == proxySubresource:

@@ -58,11 +58,6 @@ func (s *Server) Create(r api.Resource, obj any) (*unstructured.Unstructured, er
 
 func (s *Server) createDirectly(c *store.Collection, tree object.Tree, w writer.Write) (*store.Record, error) {
 	namespace := object.StringAt(object.Metadata(tree), "namespace")
-	if c.Definition().Schema == nil {
-		s.store.Lock()
-		defer s.store.Unlock()
-		return s.writer.Create(c, namespace, tree, w)
-	}
 	submission := direct(c, w, "create", func(object.Tree) (object.Tree, error) { return s.decoded(c.Definition(), w, tree) })
 	submission.Key.Namespace = namespace
 	rec, _, err := s.writer.Submit(context.Background(), submission)
@@ -116,9 +111,6 @@ func (s *Server) change(r api.Resource, key api.Key, after func(object.Tree) (ob
 		return nil, err
 	}
 	w := writer.Write{Served: r.Version, Direct: true}
-	if c.Definition().Schema == nil {
-		return s.changeUntyped(c, r, key, w, after)
-	}
 	submission := direct(c, w, "update", func(before object.Tree) (object.Tree, error) {
 		tree, err := after(before)
 		if err != nil {
@@ -128,26 +120,6 @@ func (s *Server) change(r api.Resource, key api.Key, after func(object.Tree) (ob
 	})
 	submission.Key = key
 	rec, _, err := s.writer.Submit(context.Background(), submission)
-	if err != nil {
-		return nil, err
-	}
-	return toUnstructured(rec, r), nil
-}
-
-func (s *Server) changeUntyped(
-	c *store.Collection, r api.Resource, key api.Key, w writer.Write, after func(object.Tree) (object.Tree, error),
-) (*unstructured.Unstructured, error) {
-	s.store.Lock()
-	defer s.store.Unlock()
-	var before object.Tree
-	if old := c.Get(key); old != nil {
-		before = old.Tree()
-	}
-	tree, err := after(before)
-	if err != nil {
-		return nil, err
-	}
-	rec, _, err := s.writer.Update(c, key, tree, w)
 	if err != nil {
 		return nil, err
 	}

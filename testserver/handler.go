@@ -201,7 +201,7 @@ func (x *call) offer() wire.Offer {
 		DropFields: x.options.DropFields || inside(x.http),
 	}
 	o.Streams = x.request.Verb == "watch" || x.request.Verb == "list"
-	if x.def.Schema != nil {
+	if !x.def.Untyped {
 		o.Types = x.def.Schema.MediaTypes()
 		if x.def.Custom {
 			o.Types = append(o.Types, wire.Protobuf) // for metadata
@@ -274,11 +274,11 @@ func (x *call) handler() func() error {
 		// Authorization and admission see the name in the path of a custom resource, and the object has the one in the
 		// body.
 		if (!named || x.def.Custom) && x.whole() {
-			return x.create
+			return x.submitBody
 		}
 	case "update":
 		if named {
-			return x.update
+			return x.submitBody
 		}
 	case "patch":
 		if named {

@@ -114,7 +114,7 @@ func (x *call) getLog() error {
 	if o.container, err = containerOf(pod, o.container); err != nil {
 		return err
 	}
-	if x.def.Schema != nil { // the types include nodes, so a pod is on one of them
+	if !x.def.Untyped { // a pod is on a node
 		if _, err := x.nodeOf(pod); err != nil {
 			return err
 		}

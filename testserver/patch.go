@@ -12,16 +12,13 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
-	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
-	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
 // maxPatchOperations is the largest number of operations that kube-apiserver accepts in a JSON patch.
@@ -56,14 +53,7 @@ func (x *call) patch() error {
 	if err != nil {
 		return err
 	}
-	if x.def.Schema != nil {
-		return x.submitPatch(w, p)
-	}
-	r, err := x.patched(w, p)
-	if err != nil {
-		return err
-	}
-	return x.respond(http.StatusOK, r)
+	return x.submitPatch(w, p)
 }
 
 // patchType returns the kind of patch that a request sends. kube-apiserver words the answer to an unknown one
@@ -87,7 +77,7 @@ func (x *call) strategic() registry.MergePatch {
 	switch {
 	case x.request.Subresource != scaleSubresource:
 		return x.def.StrategicMerge
-	case x.def.Scaling == nil || x.def.Custom:
+	case x.def.StrategicMerge == nil || x.def.Scaling == nil:
 		return nil
 	}
 	return x.def.Scaling.Merge
@@ -157,7 +147,7 @@ func isNull(body []byte) bool { return string(bytes.TrimSpace(body)) == "null" }
 // patchedText returns the JSON of a patched object as kube-apiserver shows it. The members of a Go type keep their
 // order where the patch has changed nothing.
 func (x *call) patchedText(before, after object.Tree) string {
-	if x.def.Schema == nil || x.def.Custom {
+	if x.def.Custom {
 		return string(object.EncodeLike(nil, after)) // in alphabetical order
 	}
 	encoded, err := x.def.Schema.Encode(wire.JSON, before)
@@ -165,40 +155,6 @@ func (x *call) patchedText(before, after object.Tree) string {
 		encoded = nil // the order is only for the eye
 	}
 	return string(object.EncodeLike(encoded, after))
-}
-
-// patched applies change to the stored object. It holds the lock from read to write, so there is nothing to retry. A
-// resource version in the patch is checked as in an update.
-func (x *call) patched(w writer.Write, p *patch) (*store.Record, error) {
-	x.store.Lock()
-	defer x.store.Unlock()
-	old, err := x.existing()
-	if err != nil {
-		return nil, err
-	}
-	before := x.typed(old)
-	after, err := p.change(runtime.DeepCopyJSON(before))
-	if err != nil {
-		return nil, err
-	}
-	warnings, err := x.report(p, nil, before, after)
-	if err != nil {
-		return nil, err
-	}
-	warn(x.w, warnings)
-	if err := writer.CheckPatched(x.def, x.request.Version, old, after); err != nil {
-		return nil, err
-	}
-	out, _, err := x.writer.Update(x.c, x.key(), after, w)
-	return out, err
-}
-
-// typed returns an object with the kind and apiVersion of this request.
-func (x *call) typed(r *store.Record) object.Tree {
-	tree := r.Tree()
-	as := x.def.In(x.request.Version)
-	tree["kind"], tree["apiVersion"] = as.Kind, as.GroupVersion().String()
-	return tree
 }
 
 // patchOperation has the members that kube-apiserver expects in an operation of a JSON patch.

@@ -152,8 +152,7 @@ func TestManagedFields(t *testing.T) {
 			"metadata": meta("d", "labels", doc{"a": "b"}), "spec": doc{"replicas": 1, "containers": []any{doc{"name": "c", "image": "i"}}},
 		})
 		require.Equal(b, []string{
-			`one Update {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}},` +
-				`"f:replicas":{}},"f:status":{".":{}}}`,
+			`one Update {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{".":{},"f:containers":{},"f:replicas":{}}}`,
 		}, managers(u))
 		require.Equal(b, "apps/v1", u.GetManagedFields()[0].APIVersion)
 		require.Equal(b, metav1.Now().UTC().Truncate(time.Second), u.GetManagedFields()[0].Time.UTC())
@@ -162,7 +161,7 @@ func TestManagedFields(t *testing.T) {
 		b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=two", `{"spec":{"replicas":2}}`, "Content-Type", mergePatch)
 		u = b.ok(http.MethodPatch, deploymentsPath+"/d/status", `{"status":{"ready":1}}`, "Content-Type", mergePatch, "User-Agent", "three/v1 (x)")
 		require.Equal(b, []string{
-			`one Update {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}}`,
+			`one Update {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{".":{},"f:containers":{}}}`,
 			`three Update/status {"f:status":{"f:ready":{}}}`,
 			`two Update {"f:spec":{"f:replicas":{}}}`,
 		}, managers(u))
@@ -189,7 +188,7 @@ func TestApply(t *testing.T) {
 			return b.ok(http.MethodPatch, deploymentsPath+"/d"+q, "apiVersion: apps/v1\nkind: Deployment\n"+spec, "Content-Type", applyPatch)
 		}
 		a := b.do(http.MethodPatch, deploymentsPath+"/d?fieldManager=one",
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"a":"b"}},"spec":{"replicas":1,"items":[{"name":"p","v":1}]}}`,
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"a":"b"}},"spec":{"replicas":1,"items":{"p":{"v":1}}}}`,
 			"Content-Type", applyPatch)
 		require.Equal(b, http.StatusCreated, a.code, "%s", a.body)
 		u := &unstructured.Unstructured{Object: a.json(t)}
@@ -199,16 +198,16 @@ func TestApply(t *testing.T) {
 
 		// The same configuration again writes nothing, also later.
 		<-time.After(time.Minute)
-		const first = "metadata: {labels: {a: b}}\nspec: {replicas: 1, items: [{name: p, v: 1}]}\n"
+		const first = "metadata: {labels: {a: b}}\nspec: {replicas: 1, items: {p: {v: 1}}}\n"
 		require.Equal(b, "101", apply("one", first).GetResourceVersion())
 
 		// Another manager adds an item and applies an equal value.
-		u = apply("two", "spec: {replicas: 1, items: [{name: q, v: 2}]}\n")
-		require.Equal(b, []any{doc{"name": "p", "v": int64(1)}, doc{"name": "q", "v": int64(2)}}, u.Object["spec"].(doc)["items"])
+		u = apply("two", "spec: {replicas: 1, items: {q: {v: 2}}}\n")
+		require.Equal(b, doc{"p": doc{"v": int64(1)}, "q": doc{"v": int64(2)}}, u.Object["spec"].(doc)["items"])
 
 		// A different value is a conflict, unless force is set.
 		status := b.refused(409, http.MethodPatch, deploymentsPath+"/d?fieldManager=three",
-			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":5,"items":[{"name":"p","v":9}]}}`, "Content-Type", applyPatch)
+			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":5,"items":{"p":{"v":9}}}}`, "Content-Type", applyPatch)
 		require.Equal(b, metav1.StatusReasonConflict, status.Reason)
 		var causes []string
 		for _, c := range status.Details.Causes {
@@ -216,7 +215,7 @@ func TestApply(t *testing.T) {
 			causes = append(causes, c.Message+" "+c.Field)
 		}
 		require.Equal(b, []string{
-			`conflict with "one" .spec.items[{"name":"p"}].v`, `conflict with "one" .spec.replicas`, `conflict with "two" .spec.replicas`,
+			`conflict with "one" .spec.replicas`, `conflict with "one" .spec.items.p.v`, `conflict with "two" .spec.replicas`,
 		}, causes)
 		u = apply("three", "spec: {replicas: 5}\n", "force=true")
 		require.EqualValues(b, 5, u.Object["spec"].(doc)["replicas"])
@@ -224,13 +223,13 @@ func TestApply(t *testing.T) {
 		// A field that a manager omits is removed, unless another manager owns it.
 		u = apply("one", "metadata: {labels: {c: d}}\nspec: {replicas: 5}\n")
 		require.Equal(b, map[string]string{"c": "d"}, u.GetLabels())
-		require.Equal(b, []any{doc{"name": "q", "v": int64(2)}}, u.Object["spec"].(doc)["items"])
+		require.Equal(b, doc{"q": doc{"v": int64(2)}}, u.Object["spec"].(doc)["items"])
 		u = apply("two", "spec: {}\n")
 		require.Equal(b, doc{"replicas": int64(5)}, u.Object["spec"])
 		require.Equal(b, []string{
-			`one Apply {"f:metadata":{"f:labels":{".":{},"f:c":{}}},"f:spec":{"f:replicas":{}}}`,
-			`three Apply {"f:spec":{"f:replicas":{}}}`,
-			`two Apply {"f:spec":{".":{}}}`,
+			`one Apply {"f:metadata":{"f:labels":{".":{},"f:c":{}}},"f:spec":{".":{},"f:replicas":{}}}`,
+			`three Apply {"f:spec":{".":{},"f:replicas":{}}}`,
+			`two Apply {"f:spec":{}}`,
 		}, managersOf(u, "Apply"))
 
 		// An update takes fields from the managers that applied them.
@@ -297,7 +296,32 @@ func TestApplyCustomResources(t *testing.T) {
 			"Content-Type", applyPatch)
 		require.Equal(b, doc{"sails": int64(4)}, u.Object["spec"])
 		require.EqualValues(b, 2, u.GetGeneration())
-		require.Equal(b, []string{`x Apply {"f:spec":{"f:sails":{}}}`}, managers(u))
+		require.Equal(b, []string{`x Apply {"f:spec":{".":{},"f:sails":{}}}`}, managers(u))
+	})
+}
+
+// TestFirstApply applies to an object whose fields nobody has recorded.
+func TestFirstApply(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))
+		const config = `{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"w"}}`
+		status := b.refused(409, http.MethodPatch, mapsPath+"/a?fieldManager=x", config, "Content-Type", applyPatch)
+		require.Contains(b, status.Message, `conflict with "before-first-apply"`)
+		u := b.ok(http.MethodPatch, mapsPath+"/a?fieldManager=x&force=true", config, "Content-Type", applyPatch)
+		require.Equal(b, []string{`x Apply {"f:data":{".":{},"f:k":{}}}`}, managersOf(u, "Apply"))
+	})
+}
+
+func TestApplyToAScale(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		b.ok(http.MethodPost, deploymentsPath+"?fieldManager=one", doc{"metadata": meta("d"), "spec": doc{"replicas": 2, "paused": true}})
+		const config = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":3}}`
+		b.refused(409, http.MethodPatch, deploymentsPath+"/d/scale?fieldManager=x", config, "Content-Type", applyPatch)
+		s := b.ok(http.MethodPatch, deploymentsPath+"/d/scale?fieldManager=x&force=true", config, "Content-Type", applyPatch)
+		require.EqualValues(b, 3, s.Object["spec"].(doc)["replicas"])
+		require.Equal(b, []string{
+			`one Update {"f:spec":{".":{},"f:paused":{}}}`, `x Apply/scale {"f:spec":{"f:replicas":{}}}`,
+		}, managers(b.ok(http.MethodGet, deploymentsPath+"/d", nil)))
 	})
 }
 

@@ -300,7 +300,8 @@ func TestSubresources(t *testing.T) {
 		require.EqualValues(b, 7, u.Object["spec"].(doc)["replicas"])
 		require.EqualValues(b, 3, u.GetGeneration())
 		b.refused(404, http.MethodGet, deploymentsPath+"/zz/scale", nil)
-		b.refused(404, http.MethodPut, deploymentsPath+"/zz/scale", doc{})
+		b.refused(404, http.MethodPut, deploymentsPath+"/zz/scale", doc{"metadata": meta("zz")})
+		b.refused(400, http.MethodPut, deploymentsPath+"/d/scale", doc{})
 		b.refused(405, http.MethodPost, deploymentsPath+"/d/scale", doc{})
 
 		b.ok(http.MethodPost, podsPath, pod("p"))

@@ -69,7 +69,7 @@ func (x *call) respondScale(r *store.Record) error {
 
 const scaleSubresource = "scale"
 
-// scaleView shows an object with a Schema as its Scale. It implements writer.View.
+// scaleView shows an object as its Scale. It implements writer.View.
 type scaleView struct{ *call }
 
 // Show returns the Scale of an object, with the managers of its replicas. Without replicas, the Scale has none either.

@@ -101,6 +101,9 @@ func (s *Server) define(resources []*registry.Definition) *store.Collection {
 	s.store.Lock()
 	defer s.store.Unlock()
 	for _, d := range resources {
+		if d.Schema == nil {
+			writer.Untyped(d)
+		}
 		s.store.Define(d)
 	}
 	return s.store.Collection(registry.Namespaces)
@@ -109,7 +112,7 @@ func (s *Server) define(resources []*registry.Definition) *store.Collection {
 func (s *Server) createNamespace(c *store.Collection, name string) error {
 	tree := object.Tree{"metadata": object.Tree{"name": name}}
 	w := writer.Write{Served: "v1"}
-	if d := c.Definition(); d.Schema == nil || d.Managers == nil || !s.options.ManagedFields {
+	if !s.options.ManagedFields {
 		_, err := s.createDirectly(c, tree, w)
 		return err
 	}
@@ -146,7 +149,7 @@ func (s *Server) Define(d Definition) {
 	if s.store.Collection(def.GroupResource()) != nil {
 		panic(fmt.Sprintf("testserver: define %s: the resource is already defined", def.Resource))
 	}
-	s.store.Define(def)
+	s.store.Define(writer.Untyped(def))
 }
 
 // Run serves the connections of Client and Dial until ctx ends. It returns nil after all goroutines that it started

@@ -49,7 +49,7 @@ func TestDryRunOfSubresources(t *testing.T) {
 			{http.MethodPost, podsPath + "/p/eviction", doc{"metadata": meta("p"), "deleteOptions": doc{"dryRun": []string{"All"}}}, 201},
 			{http.MethodPost, podsPath + "/p/binding?dryRun=All", doc{"metadata": meta("p"), "target": doc{"name": "n1"}}, 201},
 			{http.MethodPut, podsPath + "/p/status?dryRun=All", doc{"metadata": meta("p"), "status": doc{"phase": "Running"}}, 200},
-			{http.MethodPut, deploymentsPath + "/d/scale?dryRun=All", doc{"spec": doc{"replicas": 5}}, 200},
+			{http.MethodPut, deploymentsPath + "/d/scale?dryRun=All", doc{"metadata": meta("d"), "spec": doc{"replicas": 5}}, 200},
 			{http.MethodPost, accounts + "/s/token?dryRun=All", doc{}, 201},
 		} {
 			a := b.do(w.method, w.path, w.body)

@@ -26,7 +26,7 @@ func (x *call) into() registry.Target {
 	return registry.Target{Served: x.request.Version, Subresource: x.request.Subresource}
 }
 
-// submission returns the write of this request to a resource with a Schema.
+// submission returns the write of this request.
 func (x *call) submission(w writer.Write, change func(object.Tree) (object.Tree, error)) *writer.Submission {
 	s := &writer.Submission{
 		Write: w, Collection: x.c, Key: x.key(), User: x.user, Verb: x.request.Verb, Admission: x.extension.Admission,
@@ -213,7 +213,7 @@ func warn(w http.ResponseWriter, warnings []string) {
 	}
 }
 
-// deletion returns the deletion of this request from a resource with a Schema.
+// deletion returns the deletion of this request.
 func (x *call) deletion(w writer.Write, o metav1.DeleteOptions) (*writer.Submission, error) {
 	s := x.submission(w, nil)
 	o.TypeMeta = metav1.TypeMeta{}
@@ -225,35 +225,29 @@ func (x *call) deletion(w writer.Write, o metav1.DeleteOptions) (*writer.Submiss
 // removed deletes the object of the request.
 func (x *call) removed(o metav1.DeleteOptions) (writer.Deletion, error) {
 	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
-	if x.def.Schema != nil {
-		s, err := x.deletion(w, o)
-		if err != nil {
-			return writer.Deletion{}, err
-		}
-		d, err := x.writer.SubmitDelete(x.http.Context(), s, o)
-		warn(x.w, s.Warnings)
-		return d, err
+	s, err := x.deletion(w, o)
+	if err != nil {
+		return writer.Deletion{}, err
 	}
-	return x.writer.Delete(x.c, x.key(), o, w)
+	d, err := x.writer.SubmitDelete(x.http.Context(), s, o)
+	warn(x.w, s.Warnings)
+	return d, err
 }
 
 // removeAll deletes objects. It skips those that do not exist any more.
 func (x *call) removeAll(items []*store.Record, o metav1.DeleteOptions) error {
 	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
-	if x.def.Schema != nil {
-		s, err := x.deletion(w, o)
-		if err != nil {
-			return err
-		}
-		err = x.writer.SubmitDeleteAll(x.http.Context(), s, items, o)
-		warn(x.w, s.Warnings)
+	s, err := x.deletion(w, o)
+	if err != nil {
 		return err
 	}
-	return x.writer.DeleteAll(x.c, items, o, w)
+	err = x.writer.SubmitDeleteAll(x.http.Context(), s, items, o)
+	warn(x.w, s.Warnings)
+	return err
 }
 
-// bindTyped assigns a pod of a typed server to a node. The binding passes admission as an object of its own.
-func (x *call) bindTyped() error {
+// bind assigns a pod to a node. A second bind is a conflict. The binding passes admission as an object of its own.
+func (x *call) bind() error {
 	w, err := x.parameters()
 	if err != nil {
 		return err

@@ -10,8 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -39,8 +37,8 @@ func (x *call) subresource() func() error {
 		return nil
 	}
 	handlers := map[string]func() error{
-		"status get": x.get, "status update": x.update, "status patch": x.patch, "finalize update": x.update,
-		"scale get": x.getScale, "scale update": x.updateScale, "scale patch": x.patchScale,
+		"status get": x.get, "status update": x.submitBody, "status patch": x.patch, "finalize update": x.submitBody,
+		"scale get": x.getScale, "scale update": x.submitBody, "scale patch": x.patch,
 		"eviction create": x.evict, "binding create": x.bind, "token create": x.token, "log get": x.getLog,
 	}
 	if connect := x.connecting(); connect != nil {
@@ -49,22 +47,22 @@ func (x *call) subresource() func() error {
 	if act := x.def.Actions[x.request.Subresource]; act != nil && x.request.Verb == "create" {
 		return func() error { return x.act(act) }
 	}
-	if handler := handlers[x.request.Subresource+" "+x.request.Verb]; handler != nil || x.def.Schema == nil {
+	if handler := handlers[x.request.Subresource+" "+x.request.Verb]; handler != nil {
 		return handler
 	}
-	return x.typedSubresource()
+	return x.otherSubresource()
 }
 
-// typedSubresource returns the handler of a subresource that is a part of its object and has no rules of its own here:
+// otherSubresource returns the handler of a subresource that is a part of its object and has no rules of its own here:
 // its Schema knows what it may change.
-func (x *call) typedSubresource() func() error {
+func (x *call) otherSubresource() func() error {
 	part := func(s registry.Subresource) bool {
 		return s.Name == x.request.Subresource && s.OfObject() && slices.Contains(s.Verbs, x.request.Verb)
 	}
 	if !slices.ContainsFunc(x.def.SubresourcesIn(x.request.Version), part) {
 		return nil
 	}
-	return map[string]func() error{"get": x.get, "update": x.update, "patch": x.patch}[x.request.Verb]
+	return map[string]func() error{"get": x.get, "update": x.submitBody, "patch": x.patch}[x.request.Verb]
 }
 
 // respondTree writes an object that is not stored.
@@ -131,92 +129,13 @@ func (x *call) getScale() error {
 	return x.respondScale(r)
 }
 
-func (x *call) updateScale() error {
-	if x.def.Schema != nil {
-		return x.submitBody()
-	}
-	scale, err := wire.ReadObject(x.w, x.http, x.def, x.into())
-	if err != nil {
-		return err
-	}
-	return x.rescale(func(object.Tree) (object.Tree, error) { return scale, nil })
-}
-
-func (x *call) patchScale() error {
-	kind, err := x.patchType()
-	if err != nil {
-		return err
-	}
-	if kind == types.ApplyYAMLPatchType {
-		if x.def.Schema == nil {
-			return wire.Unsupported(string(types.JSONPatchType), string(types.MergePatchType))
-		}
-		return x.apply()
-	}
-	p, err := x.readPatch(kind)
-	if err != nil {
-		return err
-	}
-	if x.def.Schema == nil {
-		return x.rescale(p.change)
-	}
-	w, err := x.parameters()
-	if err != nil {
-		return err
-	}
-	return x.submitPatch(w, p)
-}
-
-// rescale changes the Scale of an object without a Schema and writes its replicas into the object.
-func (x *call) rescale(change func(object.Tree) (object.Tree, error)) error {
-	w, err := x.parameters()
-	if err != nil {
-		return err
-	}
-	w.Subresource = ""
-	x.store.Lock()
-	defer x.store.Unlock()
-	old, err := x.existing()
-	if err != nil {
-		return err
-	}
-	view := scaleView{x}
-	before, err := view.Show(old.Tree())
-	if err != nil {
-		return err
-	}
-	scale, err := change(before)
-	if err != nil {
-		return err
-	}
-	tree, err := view.Write(x.typed(old), scale)
-	if err != nil {
-		return err
-	}
-	r, _, err := x.writer.Update(x.c, x.key(), tree, w)
-	if err != nil {
-		return err
-	}
-	return x.respondScale(r)
-}
-
 // evict deletes a pod if its disruption budget allows it.
 func (x *call) evict() error {
 	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
-	if x.def.Schema != nil {
-		return x.actOn(w, func(_ context.Context, act registry.Act) error { return x.evictWith(act.Tree, w, act.Validate) })
-	}
-	eviction, err := wire.ReadObject(x.w, x.http, x.def, x.into())
-	if err != nil {
-		return err
-	}
-	if err := x.evictWith(eviction, w, func() error { return nil }); err != nil {
-		return err
-	}
-	return x.created()
+	return x.actOn(w, func(_ context.Context, act registry.Act) error { return x.evictWith(act.Tree, w, act.Validate) })
 }
 
 // evictWith deletes the pod of an eviction that admit allows.
@@ -251,50 +170,6 @@ const bindingSubresource = "binding"
 
 // errBindingName is the answer to a binding of another pod than that in the path.
 var errBindingName = apierrors.NewBadRequest("name in URL does not match name in Binding object")
-
-// bind assigns a pod to a node. A second bind is a conflict.
-func (x *call) bind() error {
-	if x.def.Schema != nil {
-		return x.bindTyped()
-	}
-	w, err := x.parameters()
-	if err != nil {
-		return err
-	}
-	binding, err := wire.ReadObject(x.w, x.http, x.def, x.into())
-	if err != nil {
-		return err
-	}
-	if object.StringAt(object.Metadata(binding), "name") != x.request.Name {
-		return errBindingName
-	}
-	node := object.StringAt(object.MapAt(binding, "target"), "name")
-	if node == "" { // kube-apiserver gives this error no reason, so its code is 500
-		return wire.Error(http.StatusInternalServerError, "", "target.name: Required value")
-	}
-	x.store.Lock()
-	defer x.store.Unlock()
-	old, err := x.existing()
-	if err != nil {
-		return err
-	}
-	tree := x.typed(old)
-	object.SetDefault(tree, "spec", object.Tree{})
-	spec := object.MapAt(tree, "spec")
-	if have := object.StringAt(spec, "nodeName"); have != "" {
-		return alreadyBound(old.Key.Name, have)
-	}
-	spec["nodeName"] = node
-	if _, _, err := x.writer.Update(x.c, x.key(), tree, writer.Write{Served: x.request.Version, Subresource: bindingSubresource, DryRun: w.DryRun}); err != nil {
-		return err
-	}
-	return x.created()
-}
-
-func alreadyBound(pod, node string) error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod,
-		fmt.Errorf("pod %s is already assigned to node %q", pod, node))
-}
 
 // token answers a TokenRequest. The token names its service account; the server does not accept it.
 func (x *call) token() error {

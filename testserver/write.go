@@ -2,7 +2,6 @@ package testserver
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -14,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/leatproject/leat/testserver/internal/object"
-	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
@@ -39,48 +36,6 @@ func (x *call) parameters() (writer.Write, error) {
 		return w, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: parametersKinds[x.request.Verb]}, "", errs)
 	}
 	return w, nil
-}
-
-func (x *call) create() error {
-	if x.def.Schema != nil {
-		return x.submitBody()
-	}
-	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
-		r, err := x.writer.Create(x.c, x.request.Namespace, tree, w)
-		return r, true, err
-	})
-}
-
-func (x *call) update() error {
-	if x.def.Schema != nil {
-		return x.submitBody()
-	}
-	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
-		if object.StringAt(object.Metadata(tree), "name") == "" {
-			return nil, false, apierrors.NewBadRequest(fmt.Sprintf(
-				"the name of the object (%s based on URL) was undeterminable: name must be provided", x.request.Name))
-		}
-		return x.writer.Update(x.c, x.key(), tree, w)
-	})
-}
-
-// submit reads the object in the request, calls store under the lock, and answers with the stored object.
-func (x *call) submit(store func(object.Tree, writer.Write) (r *store.Record, created bool, err error)) error {
-	w, err := x.parameters()
-	if err != nil {
-		return err
-	}
-	tree, err := wire.ReadObject(x.w, x.http, x.def, x.into())
-	if err != nil {
-		return err
-	}
-	x.store.Lock()
-	r, created, err := store(tree, w)
-	x.store.Unlock()
-	if err != nil {
-		return err
-	}
-	return x.respond(codeOf(created), r)
 }
 
 func codeOf(created bool) int {

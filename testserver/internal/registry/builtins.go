@@ -19,6 +19,7 @@ func builtin(group, version, kind, plural string, namespaced bool, shape func(*D
 	if shape != nil {
 		shape(d)
 	}
+	d.Subs = d.builtinSubresources()
 	return d
 }
 

@@ -40,6 +40,7 @@ type Definition struct {
 	CreateOnUpdate bool   // an update of a missing object creates it
 	ReturnsDeleted bool   // the answer to a deletion is the object instead of a Status
 	Graceful       bool   // a deletion waits for the kubelet (pods)
+	Untyped        bool   // contents are stored as they are sent; nothing but the API runs, so there are no nodes
 	scale          bool   // has a scale subresource
 	Fields         func(object.Tree) []FieldValue
 	Prepare        func(object.Tree) // sets defaults in a new object
@@ -49,7 +50,7 @@ type Definition struct {
 	StoredVersion string        // of stored objects, if it is not Version
 	Unserved      []string      // further versions that stored objects of a custom resource may have
 	Verbs         metav1.Verbs  // nil means all
-	Subs          []Subresource // of a built-in resource with a Schema
+	Subs          []Subresource // of a built-in resource
 	// Alias is the resource whose objects this one shows in another form (the two APIs of Events). It is defined
 	// before this one, and both have the same stored form. The zero value means objects of its own.
 	Alias schema.GroupResource
@@ -65,8 +66,8 @@ type Definition struct {
 	GoPackage string // of the type in Kubernetes that errors name, such as core; empty: the type of custom resources
 
 	PerVersion     map[string]Served // what differs between served versions; nil: nothing
-	Schema         Schema            // nil: contents are stored as they are sent, in one version
-	Managers       Managers          // nil: the server's own rules, which know no types
+	Schema         Schema            // of a served resource, never nil
+	Managers       Managers          // nil: the answer to server-side apply is 415
 	Columns        Columns           // nil: the columns Name and Age
 	StrategicMerge MergePatch        // nil: the answer to a strategic merge patch is 415
 	Scaling        Scaling           // nil: a Scale has no managers
@@ -120,10 +121,10 @@ func (d *Definition) Serves(version string) bool {
 
 // Stores reports whether stored objects may have a version. Only custom resources change it.
 func (d *Definition) Stores(version string) bool {
-	if d.FromCRD && d.Schema != nil {
+	if d.Custom {
 		return d.Serves(version) || slices.Contains(d.Unserved, version)
 	}
-	return version == d.Stored() || d.Schema == nil && d.Serves(version)
+	return version == d.Stored()
 }
 
 // Fresh returns the resource for another store, in which its objects hold nothing; see Claimer.

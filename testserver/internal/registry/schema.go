@@ -7,7 +7,7 @@ import (
 )
 
 // Schema has the rules for the contents of a resource: types, defaults, validation, and what each kind of write may
-// change. A resource without a Schema is stored as it was sent.
+// change.
 //
 // The methods may run on any goroutine and must not use the server. They own the trees that they get, except where a
 // comment says otherwise, and the caller owns what they return. Errors are those of the answer (apierrors.StatusError).
@@ -133,7 +133,7 @@ type Columns interface {
 	// Definitions are the columns in a served version.
 	Definitions(served string) []metav1.TableColumnDefinition
 	// Row returns the rows of one object (one, as a rule) with cells and conditions; the caller adds the object. The
-	// tree comes from Schema.Convert, or from storage if the resource has no Schema, and must not be changed.
+	// tree comes from Schema.Convert and must not be changed.
 	Rows(served string, tree object.Tree) ([]metav1.TableRow, error)
 }
 

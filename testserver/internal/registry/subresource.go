@@ -34,9 +34,17 @@ var (
 
 // Subresources returns the subresources of a resource.
 func (d *Definition) Subresources() []Subresource {
-	if d.Schema != nil && !d.Custom {
+	switch {
+	case !d.Custom:
 		return d.Subs
+	case d.NoStatus:
+		return nil
 	}
+	return []Subresource{statusSubresource}
+}
+
+// builtinSubresources returns the subresources of a resource of Builtins.
+func (d *Definition) builtinSubresources() []Subresource {
 	var out []Subresource
 	if !d.NoStatus {
 		out = append(out, statusSubresource)
@@ -55,9 +63,12 @@ func (d *Definition) Subresources() []Subresource {
 	return out
 }
 
-// SubresourceKind returns the kind and the apiVersion of a subresource that has its own.
-func (d *Definition) SubresourceKind(name string) (kind, apiVersion string) {
-	for _, s := range d.Subresources() {
+// SubresourceKind returns the kind and the apiVersion of a subresource that has its own, in a served version.
+func (d *Definition) SubresourceKind(served, name string) (kind, apiVersion string) {
+	if name == "" {
+		return "", ""
+	}
+	for _, s := range d.SubresourcesIn(served) {
 		if s.Name == name && s.Kind != "" {
 			return s.Kind, schema.GroupVersion{Group: s.Group, Version: s.Version}.String()
 		}

@@ -56,7 +56,7 @@ func (s *Store) Next(cursor *Cursor, limit uint64, backlog int) Step {
 			return Step{Version: ch.version, Before: ch.before, After: ch.after, Deleted: ch.deleted}
 		}
 	}
-	if c.retired || c.Definition() != cursor.def && c.Definition().Schema != nil {
+	if c.retired || c.Definition() != cursor.def && !cursor.def.Untyped {
 		return Step{Ended: true}
 	}
 	return Step{Version: min(s.version, limit), None: true, Changed: c.changed.Wait()}

@@ -47,7 +47,7 @@ type content struct {
 	Version       uint64
 	labels        map[string]string
 	fields        []registry.FieldValue // values for field selectors, except name and namespace
-	stored        string                // the version of the API in which the record is stored, with a Schema
+	stored        string                // the version of the API in which the record is stored
 }
 
 // span is a part of a string.
@@ -88,13 +88,11 @@ func NewRecord(d *registry.Definition, tree object.Tree, version uint64) (*Recor
 		HasFinalizers: len(object.SliceAt(meta, "finalizers")) > 0,
 		Deleting:      object.StringAt(meta, "deletionTimestamp") != "",
 		def:           d,
+		stored:        storedVersion(d, tree),
 	}}
 	r.Key = api.Key{Namespace: r.Path[:len(key.Namespace)], Name: r.Path[len(r.Path)-len(key.Name):]}
 	if d.Fields != nil {
 		r.fields = d.Fields(tree)
-	}
-	if d.Schema != nil {
-		r.stored = storedVersion(d, tree)
 	}
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
@@ -167,8 +165,8 @@ func metadataPosition(name string) int {
 	return len(metadataOrder)
 }
 
-// Tree decodes the record without kind and apiVersion. The caller owns the result. A custom resource with a Schema has
-// an apiVersion: the one in which it is stored.
+// Tree decodes the record without kind and apiVersion. The caller owns the result. A resource of a
+// CustomResourceDefinition has an apiVersion: the one in which it is stored.
 func (r *Record) Tree() object.Tree {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
@@ -177,7 +175,7 @@ func (r *Record) Tree() object.Tree {
 	if err != nil {
 		panic(fmt.Sprintf("testserver: decode a record that this server encoded: %v", err))
 	}
-	if r.def.Schema != nil && r.def.FromCRD {
+	if r.def.FromCRD {
 		tree["apiVersion"] = r.def.In(r.stored).GroupVersion().String()
 	}
 	return tree
@@ -246,7 +244,7 @@ var errTooLarge = &apierrors.StatusError{ErrStatus: metav1.Status{
 // protobuf, except definitions.
 func (r *Record) fits() bool {
 	d := r.def
-	if d.Schema == nil || d.Custom || d.IsCRD() {
+	if d.Untyped || d.Custom || d.IsCRD() {
 		return false
 	}
 	tree, err := d.Schema.Convert(d.Version, r.Tree())

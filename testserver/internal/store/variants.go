@@ -46,7 +46,7 @@ func (r *Record) isIn(d *registry.Definition, served string) bool {
 	return served == r.stored
 }
 
-// In returns the record in a served version of a resource with a Schema, by the present rules of the resource. The
+// In returns the record in a served version of a resource, by the present rules of the resource. The
 // record itself is the result if it has this form.
 func (r *Record) In(d *registry.Definition, served string) (*Record, error) {
 	if r.isIn(d, served) {
@@ -116,9 +116,6 @@ func (r *Record) Encoded(name string, make func() ([]byte, error)) ([]byte, erro
 // TreeIn decodes the record in a served version, without kind and apiVersion. A record that cannot be converted has the
 // form in which it is stored. The caller owns the result.
 func (r *Record) TreeIn(served string) object.Tree {
-	if r.def.Schema == nil {
-		return r.Tree()
-	}
 	converted, err := r.In(r.def, served)
 	if err != nil {
 		return r.Tree()

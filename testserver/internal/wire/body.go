@@ -50,33 +50,14 @@ func ContentType(r *http.Request) string {
 	return kind
 }
 
-// ReadObject reads the body of a request as one object. It answers with
-// Warning headers about fields that occur twice.
+// ReadObject reads the body of a request as one object. It answers with Warning headers about unknown and
+// repeated fields.
 func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, to registry.Target) (object.Tree, error) {
 	body, err := ReadBody(r)
 	if err != nil {
 		return nil, err
 	}
-	if d.Schema != nil {
-		return DecodeObject(w, r, d, to, ContentType(r), body)
-	}
-	switch ContentType(r) {
-	case "application/json":
-	case "application/yaml":
-		if body, err = yaml.YAMLToJSON(body); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-	default:
-		return nil, Unsupported("application/json", "application/yaml")
-	}
-	if string(bytes.TrimSpace(body)) == "null" && !d.Custom {
-		return object.Tree{}, nil
-	}
-	tree, duplicates, err := object.DecodeStrict(body)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
-	}
-	return tree, ReportFields(w, r, d.In(to.Served), duplicates)
+	return DecodeObject(w, r, d, to, ContentType(r), body)
 }
 
 // DecodeObject decodes a body with the Schema of a resource, and treats unknown and repeated fields as the request

@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// The media types of bodies and answers. Every resource has JSON and YAML; those with a Schema may have protobuf.
+// The media types of bodies and answers. Every resource has JSON and YAML; those with types may have protobuf.
 const (
 	JSON     = "application/json"
 	YAML     = "application/yaml"

@@ -28,18 +28,12 @@ func NewShape(m Media, d *registry.Definition, served string) Shape {
 // Check returns an error if a record cannot be converted to the version of the request. Afterwards, the record can be
 // encoded.
 func (s Shape) Check(r *store.Record) error {
-	if s.def.Schema == nil {
-		return nil
-	}
 	_, err := r.In(s.def, s.resource.Version)
 	return err
 }
 
 // in returns a record in the version of the request. A record that cannot be converted stays as it is stored.
 func (s Shape) in(r *store.Record) *store.Record {
-	if s.def.Schema == nil {
-		return r
-	}
 	converted, err := r.In(s.def, s.resource.Version)
 	if err != nil {
 		return r

@@ -16,16 +16,19 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// establish checks a CustomResourceDefinition and writes the status that its controllers would write. Everything is
-// accepted and established at once.
-func (wr *Writer) establish(tree object.Tree) error {
+// establish checks a CustomResourceDefinition and writes the status that its controllers would write, unless Settle
+// does. Everything is accepted and established at once. It does nothing to objects of other resources.
+func (wr *Writer) establish(of *registry.Definition, tree object.Tree) error {
+	if !of.IsCRD() || wr.options.Settle != nil {
+		return nil
+	}
 	d, err := registry.FromCRD(tree)
 	name := object.StringAt(object.Metadata(tree), "name")
 	if err != nil {
-		return invalid(wr.store.Collection(registry.CRDs).Definition(), name, field.Invalid(field.NewPath("spec"), name, err.Error()))
+		return invalid(of, name, field.Invalid(field.NewPath("spec"), name, err.Error()))
 	}
 	if want := d.GroupResource().String(); name != want {
-		return invalid(wr.store.Collection(registry.CRDs).Definition(), name, field.Invalid(metaPath.Child("name"), name,
+		return invalid(of, name, field.Invalid(metaPath.Child("name"), name,
 			`must be spec.names.plural+"."+spec.group`))
 	}
 	if c := wr.store.Collection(d.GroupResource()); c != nil && !c.Definition().FromCRD {
@@ -72,9 +75,9 @@ func (wr *Writer) parsed(crd *store.Record) parsedCRD {
 	if known, ok := wr.crds[crd]; ok {
 		return known
 	}
-	convert := registry.FromCRD
-	if wr.options.Definition != nil {
-		convert = wr.options.Definition
+	convert := wr.options.Definition
+	if convert == nil {
+		convert = untypedFromCRD
 	}
 	tree := crd.Tree()
 	out := parsedCRD{status: object.MapAt(tree, "status")}

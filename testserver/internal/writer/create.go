@@ -14,33 +14,6 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// Create stores a new object. The caller holds the lock and does not use tree afterwards.
-func (wr *Writer) Create(c *store.Collection, namespace string, tree object.Tree, w Write) (*store.Record, error) {
-	if err := wr.prepareNew(c, namespace, tree, w); err != nil {
-		return nil, err
-	}
-	meta := object.Metadata(tree)
-	key := api.Key{Namespace: object.StringAt(meta, "namespace"), Name: object.StringAt(meta, "name")}
-	if err := checkUnversioned(meta, w); err != nil {
-		return nil, err
-	}
-	if old := c.Get(key); old != nil {
-		return nil, alreadyExists(c.Definition(), old)
-	}
-	if wr.options.ManagedFields {
-		recordManager(c.Definition(), nil, tree, w)
-	}
-	if c.Definition().IsCRD() && wr.options.Settle == nil {
-		if err := wr.establish(tree); err != nil {
-			return nil, err
-		}
-	}
-	if w.DryRun {
-		return store.NewRecord(c.Definition(), tree, 0)
-	}
-	return wr.stored(c)(wr.store.Put(c, nil, tree))
-}
-
 // checkUnversioned rejects a new object with a version. As in kube-apiserver, the storage checks this: a dry run does
 // not reach the storage, and the storage takes no notice of versions that are not numbers, or 0.
 func checkUnversioned(meta object.Tree, w Write) error {
@@ -49,39 +22,6 @@ func checkUnversioned(meta object.Tree, w Write) error {
 		return nil
 	}
 	return store.StorageError(errors.New("resourceVersion should not be set on objects to be created"))
-}
-
-// prepareNew checks tree and adds the fields that the server sets in a new object.
-func (wr *Writer) prepareNew(c *store.Collection, namespace string, tree object.Tree, w Write) error {
-	d := c.Definition()
-	if err := CheckShape(tree); err != nil {
-		return err
-	}
-	if err := checkKind(d, tree, w); err != nil {
-		return err
-	}
-	if err := checkIdentity(d, tree, api.Key{Namespace: namespace}); err != nil {
-		return err
-	}
-	meta := object.Metadata(tree)
-	wr.generateName(c, meta)
-	if err := checkMetadata(d, meta); err != nil {
-		return err
-	}
-	if err := wr.checkNamespace(d, namespace, object.StringAt(meta, "name")); err != nil {
-		return err
-	}
-	wipe(meta)
-	meta["uid"] = wr.store.NewUID()
-	meta["creationTimestamp"] = now()
-	if d.Generation {
-		meta["generation"] = int64(1)
-	}
-	if d.Prepare != nil {
-		d.Prepare(tree)
-	}
-	resetStatus(d, tree, w)
-	return nil
 }
 
 // alreadyExists returns the 409 for a new object whose name is taken.
@@ -115,17 +55,6 @@ func (wr *Writer) generateName(c *store.Collection, meta object.Tree) {
 			meta["name"] = name
 			return
 		}
-	}
-}
-
-// resetStatus removes a status that the creator may not set because status is a subresource.
-func resetStatus(d *registry.Definition, tree object.Tree, w Write) {
-	if d.NoStatus || w.Direct && tree["status"] != nil {
-		return
-	}
-	delete(tree, "status")
-	if d.ResetStatus != nil {
-		tree["status"] = d.ResetStatus()
 	}
 }
 

@@ -98,7 +98,7 @@ func (wr *Writer) delete(c *store.Collection, key api.Key, o metav1.DeleteOption
 	case atOnce:
 		return Deletion{Record: wr.finish(c, old), Done: true}, nil
 	}
-	markDeleted(c.Definition(), meta, grace, end)
+	markDeleted(meta, grace, end)
 	object.SetOrDropList(meta, "finalizers", finalizers)
 	if w.DryRun {
 		r, err := store.NewRecord(c.Definition(), tree, old.Version)
@@ -231,9 +231,9 @@ func deletionFinalizers(meta object.Tree, o metav1.DeleteOptions) []any {
 }
 
 // markDeleted marks an object as being deleted, with a grace period in seconds and its end.
-func markDeleted(d *registry.Definition, meta object.Tree, grace int64, end time.Time) {
+func markDeleted(meta object.Tree, grace int64, end time.Time) {
 	if object.StringAt(meta, "deletionTimestamp") == "" {
-		if generation, ok := object.IntAt(meta, "generation"); ok && (d.Generation || d.Schema != nil) {
+		if generation, ok := object.IntAt(meta, "generation"); ok {
 			meta["generation"] = generation + 1
 		}
 	}
@@ -263,7 +263,7 @@ func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tre
 	if old.Deleting || w.DryRun {
 		return Deletion{Record: old}, nil
 	}
-	markDeleted(c.Definition(), object.Metadata(tree), 0, time.Now())
+	markDeleted(object.Metadata(tree), 0, time.Now())
 	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
 	tree["status"] = object.Tree{"phase": "Terminating"}
 	r, err := wr.store.Put(c, old, tree)
@@ -291,7 +291,7 @@ func (wr *Writer) beginTermination(c *store.Collection, old *store.Record, tree 
 	if old.Deleting {
 		return Deletion{Record: old}, nil
 	}
-	markDeleted(c.Definition(), object.Metadata(tree), 0, time.Now())
+	markDeleted(object.Metadata(tree), 0, time.Now())
 	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
 	object.SetOrDropList(object.Metadata(tree), "finalizers", finalizers)
 	object.SetDefault(tree, "status", object.Tree{})
@@ -325,14 +325,4 @@ func (wr *Writer) finishNamespace(name string) {
 	if ns := c.Get(api.Key{Name: name}); ns != nil && ns.Deleting && !ns.HasFinalizers && !wr.populated(name) {
 		wr.finish(c, ns)
 	}
-}
-
-// DeleteAll deletes objects. It skips those that do not exist any more. The caller does not hold the lock.
-func (wr *Writer) DeleteAll(c *store.Collection, items []*store.Record, o metav1.DeleteOptions, w Write) error {
-	for _, r := range items {
-		if _, err := wr.Delete(c, r.Key, o, w); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,13 +2,11 @@
 // object, sets the fields that the server owns, and stores the result.
 //
 //	wr := writer.New(s, writer.Options{})
-//	s.Lock()
-//	record, err := wr.Create(collection, "default", tree, writer.Write{})
-//	s.Unlock()
+//	record, created, err := wr.Submit(ctx, &writer.Submission{Collection: pods, Verb: "create", Change: change})
 //
-// create.go, update.go, delete.go, evict.go and apply.go are the writes, validate.go checks metadata, managed.go
-// records field managers, and crd.go serves the resources of CustomResourceDefinitions. Defaults, validation by schema
-// and admission belong here, before an object is stored.
+// submit.go is the path of every creation and update: the change, field managers, admission, the rules of the Schema,
+// and the store. untyped.go is the Schema of resources without types. delete.go and evict.go are deletions, and crd.go
+// serves the resources of CustomResourceDefinitions.
 //
 // # Promises
 //
@@ -21,6 +19,7 @@
 //
 // # Concurrency
 //
-// The caller of every method holds the lock of the store. What it does under one lock is one step, which clients see
-// entirely or not at all.
+// Methods say whether their caller holds the lock of the store. What happens under one lock is one step, which clients
+// see entirely or not at all. Submit prepares a write without the lock, and begins again if the object changes
+// meanwhile.
 package writer

@@ -70,7 +70,7 @@ func (wr *Writer) evict(c *store.Collection, key api.Key, o metav1.DeleteOptions
 		if w.DryRun {
 			break
 		}
-		if _, err := wr.replace(budgets, covering[0], budget, Write{Served: budgets.Definition().Version, Subresource: "status", Manager: w.Manager}); err != nil {
+		if _, err := wr.exchange(&Submission{Collection: budgets, def: budgets.Definition()}, covering[0], budget); err != nil {
 			return Deletion{}, err
 		}
 	}
@@ -230,7 +230,7 @@ func (wr *Writer) evicted(c *store.Collection, old *store.Record, o metav1.Delet
 	if !w.DryRun {
 		tree := old.Tree()
 		markDisrupted(tree)
-		r, err := wr.replace(c, old, tree, Write{Served: c.Definition().Version, Subresource: "status", Manager: w.Manager})
+		r, err := wr.exchange(&Submission{Collection: c, def: c.Definition()}, old, tree)
 		if err != nil {
 			return Deletion{}, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
@@ -136,7 +137,7 @@ func (l *Loading) Add(tree object.Tree) error {
 // checked checks the contents of an object of a built-in type as an update without changes does, and returns it with
 // its defaults. Custom resources stay as they are, because those of a real cluster may be older than their schema.
 func checked(d *registry.Definition, tree object.Tree) (object.Tree, error) {
-	if d.Schema == nil || d.FromCRD {
+	if d.Custom {
 		return tree, nil
 	}
 	to := registry.Target{Served: d.Stored()}
@@ -147,11 +148,8 @@ func checked(d *registry.Definition, tree object.Tree) (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	same, _, err := DecodeTree(d, to, tree) // Update owns what it gets
-	if err == nil {
-		_, _, err = d.Schema.Update(registry.Operation{Target: to, Direct: true}, out, same)
-	}
-	if err != nil {
+	same := runtime.DeepCopyJSON(out) // Update owns what it gets
+	if _, _, err := d.Schema.Update(registry.Operation{Target: to, Direct: true}, out, same); err != nil {
 		return nil, err
 	}
 	if claimer, ok := d.Schema.(registry.Claimer); ok && !claimer.Claim(nil, out) {

@@ -16,7 +16,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
-	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 var metaPath = field.NewPath("metadata")
@@ -93,13 +92,11 @@ func wrongType(path, want string) error {
 }
 
 // checkKind rejects an object of another kind or version than that of the request. Custom resources must have both
-// fields. It removes kind and apiVersion, because stored objects have neither.
-func checkKind(d *registry.Definition, tree object.Tree, w Write) error {
-	r := d.In(w.Served)
+// fields.
+func checkKind(d *registry.Definition, tree object.Tree, served string) error {
+	r := d.In(served)
 	kind, version := object.StringAt(tree, "kind"), object.StringAt(tree, "apiVersion")
-	delete(tree, "kind")
-	delete(tree, "apiVersion")
-	if d.Custom && !w.Direct && !w.typed {
+	if d.Custom {
 		return checkCustomKind(r, kind, version, object.StringAt(object.Metadata(tree), "name"))
 	}
 	if kind != "" && kind != r.Kind {
@@ -188,39 +185,7 @@ func checkMetadata(d *registry.Definition, meta object.Tree) error {
 	return nil
 }
 
-// checkTerminating rejects an update that says that an object is being deleted, if it is not.
-func checkTerminating(d *registry.Definition, old *store.Record, tree object.Tree) error {
-	sent := object.StringAt(object.Metadata(tree), "deletionTimestamp")
-	if sent == "" || old.Deleting {
-		return nil
-	}
-	return invalid(d, old.Key.Name, field.Invalid(metaPath.Child("deletionTimestamp"), sent, apivalidation.FieldImmutableErrorMsg))
-}
-
 // invalid returns a 422 with one cause.
 func invalid(d *registry.Definition, name string, problem *field.Error) error {
 	return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, field.ErrorList{problem})
-}
-
-// CheckPatched rejects a patched object that is malformed, of another kind, or another object.
-func CheckPatched(d *registry.Definition, served string, old *store.Record, after object.Tree) error {
-	patched, err := json.Marshal(after)
-	if err != nil {
-		return fmt.Errorf("testserver: encode a patched object: %w", err)
-	}
-	r := d.In(served)
-	kind, version := object.StringAt(after, "kind"), object.StringAt(after, "apiVersion")
-	err = CheckShape(after)
-	if err == nil && !d.Custom && (kind != r.Kind || version != r.GroupVersion().String()) {
-		err = fmt.Errorf("the patch makes it a %s of %s", kind, version)
-	}
-	if err != nil {
-		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), string(patched), err.Error()),
-		})
-	}
-	if uid := object.StringAt(object.Metadata(after), "uid"); uid != "" && uid != string(old.UID()) {
-		return invalid(d, old.Key.Name, field.Invalid(metaPath.Child("uid"), uid, "field is immutable"))
-	}
-	return nil
 }

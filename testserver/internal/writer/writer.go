@@ -28,8 +28,8 @@ type Options struct {
 	// controller has removed the finalizers of its spec.
 	NamespaceLifecycle bool
 
-	// Definition returns the resource of a CustomResourceDefinition with a Schema. It fails or returns nil if the
-	// resource is not served. Nil: registry.FromCRD.
+	// Definition returns the resource of a CustomResourceDefinition, with a Schema. It fails or returns nil if the
+	// resource is not served. Nil: registry.FromCRD, and the rules of Untyped.
 	Definition func(crd object.Tree) (*registry.Definition, error)
 	// Settle returns a CustomResourceDefinition as its controllers write it next, or nil; see extension.Extension. Nil:
 	// everything is accepted and established at once.
@@ -45,11 +45,9 @@ func now() string { return time.Now().UTC().Format(time.RFC3339) }
 // Write describes how to write an object.
 type Write struct {
 	Served      string // the version of the API in which the object was sent
-	Subresource string // "", "status", "finalize", or "binding", which counts no generation and records no manager
+	Subresource string
 	Manager     string // field manager, for managedFields
 	DryRun      bool
 	Direct      bool // by a method in Go: status is written with the rest, and pods do not wait for a kubelet
-	upsert      bool // an update may create the object, as in server-side apply
-	applied     bool // by server-side apply, which has already updated managedFields
-	typed       bool // kind and apiVersion are already checked
+	upsert      bool // an update needs no version
 }

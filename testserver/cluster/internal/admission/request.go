@@ -149,7 +149,7 @@ func (r *request) Recognizes(schema.GroupVersionKind) bool { return true }
 // Default sets the defaults of an object. An object that does not decode gets its error later, from the server.
 func (r *request) Default(o runtime.Object) {
 	u, ok := o.(*unstructured.Unstructured)
-	if !ok || r.write.Resource.Schema == nil {
+	if !ok {
 		return
 	}
 	body, err := json.Marshal(u.Object)

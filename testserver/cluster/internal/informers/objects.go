@@ -77,12 +77,9 @@ func (o *objects) value(d *registry.Definition, r *store.Record) (runtime.Object
 }
 
 func (o *objects) decode(d *registry.Definition, r *store.Record) (runtime.Object, error) {
-	tree := r.Tree()
-	if d.Schema != nil {
-		var err error
-		if tree, err = d.Schema.Convert(o.kind.Version, tree); err != nil {
-			return nil, err
-		}
+	tree, err := d.Schema.Convert(o.kind.Version, r.Tree())
+	if err != nil {
+		return nil, err
 	}
 	tree["apiVersion"], tree["kind"] = o.kind.GroupVersion().String(), o.kind.Kind
 	if o.create == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// Submission is a write to a resource that has a Schema. Its methods take the lock for short times only: not while they
+// Submission is a write. Its methods take the lock for short times only: not while they
 // validate, nor during admission. If the object changes in between, they begin again.
 type Submission struct {
 	Write
@@ -196,6 +196,9 @@ func (wr *Writer) insert(s *Submission, tree object.Tree) (*store.Record, error)
 	if old := c.Get(key); old != nil {
 		return nil, alreadyExists(d, old)
 	}
+	if err := wr.establish(d, tree); err != nil {
+		return nil, err
+	}
 	if s.DryRun {
 		return store.NewRecord(d, tree, 0)
 	}
@@ -271,6 +274,9 @@ func (wr *Writer) exchange(s *Submission, old *store.Record, tree object.Tree) (
 	if c.Get(old.Key) != old {
 		return nil, errMoved
 	}
+	if err := wr.establish(d, tree); err != nil {
+		return nil, err
+	}
 	next, err := store.NewRecord(d, tree, old.Version)
 	if err != nil {
 		return nil, err
@@ -290,6 +296,9 @@ func (wr *Writer) exchange(s *Submission, old *store.Record, tree object.Tree) (
 
 // SubmitDelete deletes an object. The caller does not hold the lock.
 func (wr *Writer) SubmitDelete(ctx context.Context, s *Submission, o metav1.DeleteOptions) (Deletion, error) {
+	if s.Admission == nil {
+		return wr.Delete(s.Collection, s.Key, o, s.Write)
+	}
 	s.def = s.Collection.Definition()
 	old := wr.find(s)
 	if old == nil {
@@ -339,13 +348,29 @@ func (wr *Writer) managed(s *Submission, before, after object.Tree) (object.Tree
 	managers := d.Managers
 	if s.View != nil {
 		managers = d.Scaling
-	} else if kind, _ := d.SubresourceKind(s.Subresource); kind != "" {
+	} else if kind, _ := d.SubresourceKind(s.Served, s.Subresource); kind != "" {
 		managers = d.ActionManagers[s.Subresource]
 	}
-	if !wr.options.ManagedFields || s.Applied || managers == nil {
+	if s.Applied {
+		return after, nil
+	}
+	if !wr.options.ManagedFields || managers == nil {
+		keepManagers(object.Metadata(after), object.MapAt(before, "metadata"))
 		return after, nil
 	}
 	return managers.Updated(s.manager(), before, after)
+}
+
+// keepManagers keeps metadata.managedFields if a client omits them. A client deletes them by sending one empty entry.
+func keepManagers(meta, oldMeta object.Tree) {
+	sent := object.SliceAt(meta, "managedFields")
+	if len(sent) == 0 {
+		object.SetOrDrop(meta, "managedFields", oldMeta["managedFields"])
+		return
+	}
+	if first, ok := sent[0].(object.Tree); ok && len(sent) == 1 && len(first) == 0 {
+		delete(meta, "managedFields")
+	}
 }
 
 const (
