@@ -1,8 +1,16 @@
 package testserver
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/wire"
@@ -64,4 +72,94 @@ func (x *call) complete(tree object.Tree) error {
 		object.SetDefault(meta, "namespace", x.request.Namespace)
 	}
 	return nil
+}
+
+// bind assigns a pod to a node. A second bind is a conflict. The binding passes admission as an object of its own.
+func (x *call) bind() error {
+	w, err := x.parameters()
+	if err != nil {
+		return err
+	}
+	return x.actOn(w, func(ctx context.Context, act registry.Act) error {
+		if name := object.StringAt(object.Metadata(act.Tree), "name"); x.request.Name != "" && name != x.request.Name {
+			return errBindingName
+		}
+		if _, _, err := x.def.Schema.Create(act.Operation, act.Tree); err != nil {
+			return err
+		}
+		if err := act.Validate(); err != nil {
+			return err
+		}
+		return x.assign(ctx, w, act.Tree)
+	})
+}
+
+// actOn reads the object of an action that changes a pod, and performs the action after mutating admission.
+func (x *call) actOn(w writer.Write, do func(context.Context, registry.Act) error) error {
+	tree, err := wire.ReadObject(x.w, x.http, x.def, x.into())
+	if err == nil {
+		err = x.complete(tree)
+	}
+	if err != nil {
+		return err
+	}
+	s := x.submission(w, nil)
+	_, err = x.writer.Act(x.http.Context(), s, tree, func(ctx context.Context, act registry.Act) (object.Tree, error) {
+		return nil, do(ctx, act)
+	})
+	warn(x.w, s.Warnings)
+	if err != nil {
+		return err
+	}
+	return x.created()
+}
+
+// assign writes the target, the annotations and the labels of a binding into its pod. No rules of pods take part.
+func (x *call) assign(ctx context.Context, w writer.Write, binding object.Tree) error {
+	pods, _, _ := x.store.Find("", podResource.Version, podResource.Plural)
+	sent := object.Metadata(binding)
+	name := object.StringAt(sent, "name")
+	w.Subresource = bindingSubresource
+	_, _, err := x.writer.Submit(ctx, &writer.Submission{
+		Write: w, Collection: pods, Key: api.Key{Namespace: x.request.Namespace, Name: name}, User: x.user, Verb: "update", Applied: true,
+		Change: func(before object.Tree) (object.Tree, error) {
+			if before == nil {
+				return nil, apierrors.NewNotFound(podResource.GroupResource(), name)
+			}
+			if why := unassignable(before, name); why != "" {
+				return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, errors.New(why))
+			}
+			tree := runtime.DeepCopyJSON(before)
+			object.SetDefault(tree, "spec", object.Tree{})
+			object.MapAt(tree, "spec")["nodeName"] = object.StringAt(object.MapAt(binding, "target"), "name")
+			meta := object.Metadata(tree)
+			for _, precondition := range []string{"uid", "resourceVersion"} {
+				if text := object.StringAt(sent, precondition); text != "" {
+					meta[precondition] = text
+				}
+			}
+			for _, field := range []string{"annotations", "labels"} {
+				for key, value := range object.MapAt(sent, field) {
+					object.SetDefault(meta, field, object.Tree{})
+					object.MapAt(meta, field)[key] = value
+				}
+			}
+			return tree, nil
+		},
+	})
+	return err
+}
+
+// unassignable says why a pod cannot be assigned to a node.
+func unassignable(pod object.Tree, name string) string {
+	spec := object.MapAt(pod, "spec")
+	switch {
+	case object.StringAt(object.MapAt(pod, "metadata"), "deletionTimestamp") != "":
+		return fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", name)
+	case object.StringAt(spec, "nodeName") != "":
+		return fmt.Sprintf("pod %s is already assigned to node %q", name, object.StringAt(spec, "nodeName"))
+	case len(object.SliceAt(spec, "schedulingGates")) > 0:
+		return fmt.Sprintf("pod %s has non-empty .spec.schedulingGates", name)
+	}
+	return ""
 }

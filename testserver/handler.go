@@ -312,13 +312,13 @@ func (x *call) respond(code int, r *store.Record) error {
 	if err := x.media.CheckListKind(false, x.def.TypeName(x.def.Kind)); err != nil {
 		return err
 	}
-	buffer := takeBuffer()
-	body, err := x.shape().Object(buffer.bytes, r)
+	buffer := wire.TakeBuffer()
+	body, err := x.shape().Object(buffer.Bytes, r)
 	if err != nil {
 		return err
 	}
-	if buffer.bytes = body; x.write(code, body) {
-		buffer.release()
+	if buffer.Bytes = body; x.write(code, body) {
+		buffer.Release()
 	}
 	return nil
 }

@@ -300,7 +300,7 @@ func TestApplyCustomResources(t *testing.T) {
 	})
 }
 
-// TestFirstApply applies to an object whose fields nobody has recorded.
+// TestFirstApply applies to an object without managedFields.
 func TestFirstApply(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -151,4 +152,66 @@ func (s *Server) ForgetRequests() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.seen = nil
+}
+
+// browsers are the beginnings of User-Agents that get indented JSON without a parameter, as from kube-apiserver.
+var browsers = []string{"curl", "Wget", "Mozilla/5.0"}
+
+// streams are the subresources whose answers are no objects.
+var streams = []string{"log", "exec", "attach", "portforward", proxySubresource}
+
+// indent returns a writer that indents JSON if the request wants that, and the request for it. kube-apiserver also
+// indents errors if it cannot negotiate their media type, because it then writes them in another way.
+func indent(w http.ResponseWriter, r *http.Request, request Request) (http.ResponseWriter, *http.Request) {
+	if pretty(request, r) {
+		r = r.WithContext(r.Context())
+		r.Header = r.Header.Clone()
+		r.Header.Del("Accept-Encoding") // compressed JSON cannot be indented
+		return &wire.Indenter{ResponseWriter: w, From: http.StatusOK}, r
+	}
+	if accept := r.Header.Get("Accept"); accept != "" && !acceptsJSON(accept) {
+		if _, err := anyType.Negotiate(accept); err != nil {
+			return &wire.Indenter{ResponseWriter: w, From: http.StatusBadRequest}, r
+		}
+	}
+	return w, r
+}
+
+// acceptsJSON reports whether a header obviously accepts JSON. It is a short way, without allocations, for what nearly
+// all clients send.
+func acceptsJSON(accept string) bool {
+	for clause := range strings.SplitSeq(accept, ",") {
+		if clause = strings.TrimSpace(clause); clause == wire.JSON || clause == "*/*" {
+			return true
+		}
+	}
+	return false
+}
+
+// anyType is what errors are negotiated with.
+var anyType = wire.Offer{Types: []string{wire.JSON, wire.YAML, wire.Protobuf}, Plain: true}
+
+// pretty reports whether JSON in the answer is indented. The Accept header decides, then the parameter, and then the
+// program.
+func pretty(request Request, r *http.Request) bool {
+	root, _, _ := strings.Cut(strings.TrimPrefix(request.Path, "/"), "/")
+	switch {
+	case root == "":
+		return true
+	case request.Verb == "watch" || slices.Contains(streams, request.Subresource) || root != "api" && root != "apis":
+		return false
+	}
+	accept := r.Header.Get("Accept")
+	if strings.Contains(accept, "pretty") {
+		for clause := range strings.SplitSeq(strings.ReplaceAll(accept, " ", ""), ",") {
+			if strings.HasPrefix(clause, wire.JSON) && slices.Contains(strings.Split(clause, ";"), "pretty=1") {
+				return true
+			}
+		}
+	}
+	if text := request.Query.Get("pretty"); text != "" {
+		out, _ := strconv.ParseBool(text) // another text means no
+		return out
+	}
+	return slices.ContainsFunc(browsers, func(b string) bool { return strings.HasPrefix(request.UserAgent, b) })
 }

@@ -49,7 +49,7 @@ type Server struct {
 	watches   watches
 	lists     keptLists
 	log       requestLog
-	cert      *certificate // nil without TLS
+	cert      *pipe.Certificate // nil without TLS
 
 	mu      sync.Mutex // guards the fields below
 	pipe    *pipe.Listener
@@ -79,7 +79,7 @@ func NewExtended(o Options, e extension.Extension) *Server {
 	s.writer.PauseDeletions(o.DeletionPause)
 	s.log.limit = o.RequestLog
 	if o.TLS {
-		s.cert = newCertificate()
+		s.cert = pipe.NewCertificate()
 	}
 	namespaces := s.define(e.Resources)
 	if e.Connect != nil {
@@ -264,7 +264,7 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	if s.cert != nil {
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.cert.pair}, MinVersion: tls.VersionTLS12}
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.cert.Pair}, MinVersion: tls.VersionTLS12}
 		if s.extension.Authenticate != nil {
 			server.TLSConfig.ClientAuth = tls.RequestClientCert // Authenticate verifies it
 		}
@@ -318,7 +318,7 @@ func (s *Server) TLSConfig() *tls.Config {
 	if s.cert == nil {
 		return nil
 	}
-	return &tls.Config{RootCAs: s.cert.pool, ServerName: pipe.Host, MinVersion: tls.VersionTLS12}
+	return &tls.Config{RootCAs: s.cert.Pool, ServerName: pipe.Host, MinVersion: tls.VersionTLS12}
 }
 
 // CA returns the certificate of the server's authority in PEM, or nil if the server has no TLS. A kubeconfig contains
@@ -327,7 +327,7 @@ func (s *Server) CA() []byte {
 	if s.cert == nil {
 		return nil
 	}
-	return s.cert.pem
+	return s.cert.PEM
 }
 
 // connected remembers a connection, so that an Outage can reset it. During an Outage it resets the connection at once;
@@ -363,4 +363,30 @@ func (s *Server) disconnected(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+}
+
+// tracker counts goroutines and waits until all have ended. Unlike sync.WaitGroup, it allows add during wait; HTTP/2
+// connections that end need this.
+type tracker struct {
+	mu    sync.Mutex // guards count
+	count int
+	zero  sync.Cond
+}
+
+func (t *tracker) add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count += n
+	if t.count == 0 && t.zero.L != nil {
+		t.zero.Broadcast()
+	}
+}
+
+func (t *tracker) wait() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.zero.L = &t.mu
+	for t.count > 0 {
+		t.zero.Wait()
+	}
 }

@@ -1,4 +1,4 @@
-package testserver
+package pipe
 
 import (
 	"crypto/ecdsa"
@@ -12,28 +12,26 @@ import (
 	"math/big"
 	"net"
 	"time"
-
-	"github.com/leatproject/leat/testserver/internal/pipe"
 )
 
-// certificate is the identity of a server: a self-signed certificate that is its own authority.
-type certificate struct {
-	pair tls.Certificate
-	pool *x509.CertPool
-	pem  []byte
+// Certificate is the identity of a server: a self-signed certificate that is its own authority.
+type Certificate struct {
+	Pair tls.Certificate
+	Pool *x509.CertPool // has only this certificate
+	PEM  []byte
 }
 
-// newCertificate creates a certificate for the server in memory and for loopback. It is valid at every time that the
+// NewCertificate creates a certificate for the server in memory and for loopback. It is valid at every time that the
 // clock of a synctest bubble may show.
-func newCertificate() *certificate {
+func NewCertificate() *Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(fmt.Sprintf("testserver: generate a key: %v", err))
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: pipe.Host},
-		DNSNames:              []string{pipe.Host, "localhost"},
+		Subject:               pkix.Name{CommonName: Host},
+		DNSNames:              []string{Host, "localhost"},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		NotBefore:             time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:              time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -46,11 +44,11 @@ func newCertificate() *certificate {
 	if err != nil {
 		panic(fmt.Sprintf("testserver: sign a certificate: %v", err))
 	}
-	c := &certificate{
-		pair: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
-		pool: x509.NewCertPool(),
-		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+	c := &Certificate{
+		Pair: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		Pool: x509.NewCertPool(),
+		PEM:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 	}
-	c.pool.AppendCertsFromPEM(c.pem)
+	c.Pool.AppendCertsFromPEM(c.PEM)
 	return c
 }
