@@ -1,10 +1,15 @@
 package apiclient
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -194,4 +199,118 @@ func fetch[T any](ctx context.Context, c *Client, from *codec.Codec[T], kind api
 		return none, r.fail(fmt.Errorf("read the answer: %w", err))
 	}
 	return object, nil
+}
+
+// PartialOf is a PartialClient for a type that is known only at run time. T is an interface that the type implements,
+// for example an interface that has the methods of all objects of a program.
+type PartialOf[T api.Object] struct {
+	PartialClient[T]
+	object reflect.Type
+	packer func() *codec.Packer[T]
+}
+
+// NewPartialOf returns a client of one resource whose objects are decoded as object, which is a pointer to a struct. It
+// panics as NewPartial does, and if object does not implement T. Use In for further namespaces: clients that In returns
+// share the codec, with its tables of strings and parts, and the Packer.
+func NewPartialOf[T api.Object](c *Client, r api.Resource, namespace string, object reflect.Type) *PartialOf[T] {
+	o := c.codecOptions()
+	return &PartialOf[T]{
+		PartialClient[T]{endpoint: newEndpoint(c, r, namespace), codec: codec.NewOf[T](object, o)},
+		object,
+		sync.OnceValue(func() *codec.Packer[T] { return codec.NewPackerOf[T](object, o) }),
+	}
+}
+
+// In returns a client of the same resource that accesses only a namespace, or all namespaces if it is empty.
+func (p *PartialOf[T]) In(namespace string) *PartialOf[T] {
+	other := *p
+	other.namespace = namespace
+	return &other
+}
+
+// Packer returns the Packer of the objects, which the first call makes. Package packed uses it.
+func (p *PartialOf[T]) Packer() *codec.Packer[T] { return p.packer() }
+
+// Identity tells clients apart that decode into different types; see PartialClient.Identity.
+func (p *PartialOf[T]) Identity() any {
+	return struct {
+		collection any
+		object     reflect.Type
+	}{p.PartialClient.Identity(), p.object}
+}
+
+// Metadata returns a client that lists and watches the same objects and decodes only their metadata. An informer with
+// Check uses it.
+func (e endpoint) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	return &PartialClient[*metav1.PartialObjectMetadata]{
+		endpoint: e, codec: codec.New[*metav1.PartialObjectMetadata](e.client.codecOptions()),
+	}
+}
+
+// Packed returns a client that lists and watches the same objects with the Codec that from returns, and so keeps them
+// as bytes. from gets the options of the client. Package packed uses it. It is a method of a type without parameters,
+// so that programs without packed objects do not link it.
+func (e endpoint) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
+	return &PartialClient[*codec.Packed]{endpoint: e, codec: from(e.client.codecOptions())}
+}
+
+// Deletion is the server's answer to the deletion of an object.
+type Deletion[T api.Object] struct {
+	// UID is the object's; empty if the answer does not have it.
+	UID types.UID
+	// Object is the object in the answer, either marked for deletion or in its last state. Many servers answer only
+	// with a Status; Object is then zero.
+	Object T
+	// Waits reports that the object still exists. It is marked for deletion, until its finalizers are removed or its
+	// grace period is over.
+	Waits bool
+}
+
+// DeleteObject is Delete with the server's answer. An answer that cannot be decoded is not an error, because the server
+// has accepted the deletion; the Deletion then has less. It corresponds to the Delete of a dynamic client of client-go,
+// with its answer.
+func (p *PartialClient[T]) DeleteObject(ctx context.Context, key api.Key, o metav1.DeleteOptions) (Deletion[T], error) {
+	r, err := p.objectRequest("delete", http.MethodDelete, key, "", nil)
+	if err != nil {
+		return Deletion[T]{}, err
+	}
+	if err := setDeleteOptions(&r, o); err != nil {
+		return Deletion[T]{}, r.fail(err)
+	}
+	body, mediaType, err := p.client.read(ctx, r)
+	if err != nil {
+		return Deletion[T]{}, r.fail(err)
+	}
+	defer body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(body, int64(p.client.maxObjectBytes))) // a partial answer cannot be decoded
+	return p.deletion(ctx, answer, mediaType), nil
+}
+
+// deletion decodes the answer to a deletion: the object, or a Status, which may have the object's UID.
+func (p *PartialClient[T]) deletion(ctx context.Context, answer []byte, mediaType string) Deletion[T] {
+	var said struct {
+		Kind     string                  `json:"kind"`
+		Metadata metav1.ObjectMeta       `json:"metadata"`
+		Details  struct{ UID types.UID } `json:"details"`
+	}
+	switch err := json.Unmarshal(answer, &said); {
+	case err != nil:
+		return Deletion[T]{}
+	case said.Kind == "Status":
+		return Deletion[T]{UID: said.Details.UID}
+	}
+	object, err := p.codec.DecodeObject(ctx, bytes.NewReader(answer), mediaType, p.resource)
+	if err != nil {
+		return Deletion[T]{}
+	}
+	grace := said.Metadata.DeletionGracePeriodSeconds
+	waits := said.Metadata.DeletionTimestamp != nil && (len(said.Metadata.Finalizers) > 0 || grace != nil && *grace > 0)
+	return Deletion[T]{UID: said.Metadata.UID, Object: object, Waits: waits}
+}
+
+func setDeleteOptions(r *request, o metav1.DeleteOptions) error {
+	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	body, err := json.Marshal(o)
+	r.Body, r.ContentType, r.Accept = body, codec.MediaTypeJSON, codec.MediaTypeJSON
+	return err
 }

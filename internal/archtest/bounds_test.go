@@ -24,6 +24,10 @@ func TestTheEngineStaysSmall(t *testing.T) {
 	require.LessOrEqual(t, lines("informer"), 2200)
 	require.LessOrEqual(t, fieldsOf(s.packages()["informer"], "Informer"), 14)
 
+	for folder, files := range s.packages() {
+		require.LessOrEqual(t, len(files), 20, "files in %s", folder)
+	}
+
 	entries, err := os.ReadDir(root)
 	require.NoError(t, err)
 	folders := 0
