@@ -24,17 +24,20 @@ type attempt[K comparable] struct {
 	number     int // 1 for the first attempt; counted from the last Forget
 	id         [2]uint64
 	started    time.Time
-
-	// The fields below are set when the reconciler has returned.
-	took     time.Duration
-	timedOut bool
-	outcome  Outcome
-	result   Result
-	next     time.Time // when the key is due again because of this reconcile; see Report.Next
-	err      error
+	took       time.Duration
+	timedOut   bool
 
 	mu   sync.Mutex // guards over
 	over bool       // the causes belong to the queue again
+}
+
+// ended is an attempt that has ended, as traces see it. Each worker has one and uses it again.
+type ended[K comparable] struct {
+	*attempt[K]
+	outcome Outcome
+	result  Result
+	next    time.Time // when the key is due again because of this reconcile; see Report.Next
+	err     error
 }
 
 func (c *Controller[K]) newAttempt(w workqueue.Work[K]) *attempt[K] {
@@ -81,7 +84,7 @@ func (a *attempt[K]) logger() *zap.Logger {
 }
 
 // logEnd writes one entry about the end of an attempt: failures at level error, all others at level debug.
-func (c *Controller[K]) logEnd(a *attempt[K]) {
+func (c *Controller[K]) logEnd(a *ended[K]) {
 	level, message := zapcore.DebugLevel, "reconciled"
 	switch a.outcome {
 	case Failed:

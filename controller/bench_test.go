@@ -62,7 +62,7 @@ func BenchmarkEvent(b *testing.B) {
 				reconciles++
 				return Result{}, nil
 			}), bench.o)
-			ctx, i, place := context.Background(), 0, new(atomic.Pointer[attempt[api.Key]])
+			ctx, i, place, a := context.Background(), 0, new(atomic.Pointer[attempt[api.Key]]), new(ended[api.Key])
 			d := newDelivery(bench.source, &Sink[api.Key]{controller: c, name: bench.source.name})
 			b.ReportAllocs()
 			for b.Loop() {
@@ -74,7 +74,7 @@ func BenchmarkEvent(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					c.process(ctx, w, place)
+					c.process(ctx, w, place, a)
 				}
 				i++
 			}
@@ -96,13 +96,12 @@ func BenchmarkHistory(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			c := New("bench", Func[api.Key](func(context.Context, api.Key) (Result, error) { return Result{}, nil }), Options{Tuning: Tuning{History: bench.limit}})
-			attempts := make([]*attempt[api.Key], bench.keys)
+			attempts := make([]*ended[api.Key], bench.keys)
 			for i := range attempts {
 				key := api.Key{Namespace: "default", Name: fmt.Sprint("web-", i)}
-				attempts[i] = c.newAttempt(workqueue.Work[api.Key]{
+				attempts[i] = &ended[api.Key]{outcome: Succeeded, attempt: c.newAttempt(workqueue.Work[api.Key]{
 					Key: key, Causes: []workqueue.Cause{{Source: "pods", Event: eventUpdate, Object: api.FormatKey(key), Version: "4711"}},
-				})
-				attempts[i].outcome = Succeeded
+				})}
 			}
 			b.ReportAllocs()
 			i := 0

@@ -17,7 +17,7 @@ import (
 func (c *Controller[K]) Why(key K) []Report { return c.reports(key, c.history.Find(key)) }
 
 // remember adds an attempt to the history.
-func (c *Controller[K]) remember(a *attempt[K]) {
+func (c *Controller[K]) remember(a *ended[K]) {
 	if c.history == nil {
 		return
 	}

@@ -15,7 +15,7 @@ func TestCrashOnPanic(t *testing.T) {
 		c.queue.Add("a")
 		w, err := c.queue.Get(t.Context())
 		require.NoError(t, err)
-		work := func() { c.process(t.Context(), w, new(atomic.Pointer[attempt[string]])) }
+		work := func() { c.process(t.Context(), w, new(atomic.Pointer[attempt[string]]), new(ended[string])) }
 		if crash {
 			require.PanicsWithValue(t, "a bug", work)
 		} else {

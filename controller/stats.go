@@ -54,7 +54,7 @@ type Report struct {
 }
 
 // Report implements Reconciled.
-func (a *attempt[K]) Report() Report {
+func (a *ended[K]) Report() Report {
 	return Report{
 		Controller: a.controller.name, Key: formatKey(a.work.Key), ID: a.reconcileID(),
 		Attempt: a.number, Priority: a.work.Priority,
@@ -65,7 +65,7 @@ func (a *attempt[K]) Report() Report {
 }
 
 // requeueAfter returns the delay after which the key is added again because the reconcile requested it.
-func (a *attempt[K]) requeueAfter() time.Duration {
+func (a *ended[K]) requeueAfter() time.Duration {
 	if a.outcome == Requeued {
 		return a.result.RequeueAfter
 	}
@@ -79,7 +79,7 @@ type counters struct {
 }
 
 // count counts an attempt that has ended.
-func (c *Controller[K]) count(a *attempt[K]) {
+func (c *Controller[K]) count(a *ended[K]) {
 	n := &c.counters
 	if a.timedOut {
 		n.timeouts.Add(1)

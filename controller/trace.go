@@ -24,13 +24,13 @@ func (c *Controller[K]) Trace(t Trace) (stop func()) { return c.traces.Add(t) }
 
 // traceSelf adds the traces of the controller itself.
 func (c *Controller[K]) traceSelf() {
-	for _, see := range []func(*attempt[K]){c.count, c.remember, c.logEnd} {
-		c.Trace(Trace{Reconciled: func(r Reconciled) { see(r.(*attempt[K])) }})
+	for _, see := range []func(*ended[K]){c.count, c.remember, c.logEnd} {
+		c.Trace(Trace{Reconciled: func(r Reconciled) { see(r.(*ended[K])) }})
 	}
 }
 
 // trace reports an attempt that has ended.
-func (c *Controller[K]) trace(a *attempt[K]) {
+func (c *Controller[K]) trace(a *ended[K]) {
 	for _, t := range c.traces.All() {
 		if t.Reconciled != nil {
 			t.Reconciled(a)
@@ -51,7 +51,7 @@ type Times struct {
 }
 
 // Times implements Reconciled.
-func (a *attempt[K]) Times() Times {
+func (a *ended[K]) Times() Times {
 	t := Times{Ready: a.work.Ready, Started: a.started, Done: a.started.Add(a.took)}
 	for i := range a.work.Causes {
 		c := &a.work.Causes[i]

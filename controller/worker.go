@@ -45,13 +45,14 @@ func (c *Controller[K]) startWorker(ctx context.Context, place *atomic.Pointer[a
 
 // work reconciles one key after the other until ctx ends. The worker's place shows the current attempt.
 func (c *Controller[K]) work(ctx context.Context, place *atomic.Pointer[attempt[K]]) {
+	a := new(ended[K])
 	for {
 		w, err := c.queue.Get(ctx)
 		if err != nil {
 			return
 		}
 		if c.admit(&w) {
-			c.process(ctx, w, place)
+			c.process(ctx, w, place, a)
 		} else {
 			c.queue.Done(w.Key)
 		}
@@ -59,19 +60,19 @@ func (c *Controller[K]) work(ctx context.Context, place *atomic.Pointer[attempt[
 }
 
 // process reconciles one key. It also handles a reconciler that panics or ends the goroutine.
-func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K], place *atomic.Pointer[attempt[K]]) {
+func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K], place *atomic.Pointer[attempt[K]], a *ended[K]) {
 	c.counters.active.Add(1)
-	a := c.newAttempt(w)
-	place.Store(a)
-	a.err = errGoexit
+	*a = ended[K]{attempt: c.newAttempt(w), err: errGoexit}
+	place.Store(a.attempt)
 	defer func() {
 		a.end()
 		place.Store(nil)
 		c.settle(a, ctx.Err() != nil)
+		*a = ended[K]{} // an idle worker holds no key
 		c.counters.active.Add(-1)
 		c.queue.Done(w.Key)
 	}()
-	a.result, a.err = c.reconcile(ctx, a)
+	a.result, a.err = c.reconcile(ctx, a.attempt)
 }
 
 // reconcile calls the reconciler once.
@@ -104,7 +105,7 @@ func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Resul
 
 // settle decides what happens to a key: see the table in the package's documentation. ending means that the controller
 // is ending. Then a context error tells nothing about the object, and the queue drops all keys that are added.
-func (c *Controller[K]) settle(a *attempt[K], ending bool) {
+func (c *Controller[K]) settle(a *ended[K], ending bool) {
 	again := workqueue.Item{Priority: a.work.Priority}
 	if a.result.Priority != 0 {
 		again.Priority = a.result.Priority
@@ -129,7 +130,7 @@ func (c *Controller[K]) settle(a *attempt[K], ending bool) {
 	c.trace(a)
 }
 
-func (c *Controller[K]) classify(a *attempt[K], ending bool) Outcome {
+func (c *Controller[K]) classify(a *ended[K], ending bool) Outcome {
 	switch {
 	case a.err == nil && a.result.RequeueAfter > 0:
 		return Requeued
