@@ -36,7 +36,8 @@ type Report struct {
 	Attempt    int    // 1 for a first attempt
 	Priority   int
 
-	// Causes are those that Causes returns; CausesOmitted counts the others. The slice is valid only during the call.
+	// Causes are those that Causes returns; CausesOmitted counts the others. In a trace, the slice is valid until the
+	// function returns; clone it to keep it.
 	Causes        []workqueue.Cause
 	CausesOmitted int
 	// Added is when the key was added, Ready when it was due, and Started when the reconciler was called. Together with

@@ -10,7 +10,8 @@ type Trace struct {
 	Reconciled func(Reconciled)
 }
 
-// Reconciled is a reconcile that has returned. It is valid until the function of the trace returns.
+// Reconciled is a reconcile that has returned. The worker uses the value again when the function of the trace returns,
+// so a function that wants to keep it keeps the result of Times or Report.
 type Reconciled interface {
 	// Times returns the times of the reconcile and of the events before it. It needs no memory.
 	Times() Times

@@ -77,7 +77,7 @@ func TestReceivedIsTheTimeOfTheOldestEvent(t *testing.T) {
 	})
 }
 
-func TestNoTraceCostsNothing(t *testing.T) {
+func TestATraceAllocatesNothing(t *testing.T) {
 	allocations := func(prepare func(*controller.Controller[string])) float64 {
 		done := make(chan struct{})
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -45,10 +46,10 @@ type events struct {
 
 // handlers are the listeners of a pipeline.
 type handlers[T api.Object] struct {
-	start  func(*processListener[T]) // starts the goroutine of a listener; nil unless run is active
+	start  func(*processListener[T], time.Time) // starts the goroutine of a listener; nil unless run is active
 	all    []*processListener[T]
 	ready  []*processListener[T] // those that process calls itself; only process and its callees use it
-	resync *time.Timer           // of the next resync; nil if no handler has asked for resyncs
+	resync *time.Timer           // of the next resync; made by begin
 }
 
 func newPipeline[T api.Object](o Options[T], feed func(*pipeline[T]) Feed) *pipeline[T] {
@@ -118,19 +119,20 @@ func (p *pipeline[T]) begin(ctx context.Context) error {
 		return ErrRunning
 	}
 	p.life = runstate.Running
-	p.handlers.start = func(l *processListener[T]) {
-		now := time.Now()
+	p.handlers.resync = time.AfterFunc(math.MaxInt64, p.fifo.Resync)
+	p.handlers.start = func(l *processListener[T], now time.Time) {
 		l.resync.start(now)
-		p.scheduleResync(now)
 		l.start(ctx, p.takeBacklog)
 		p.active.Go(func() {
 			defer p.removeEnded(ctx, l)
 			l.run(ctx)
 		})
 	}
+	now := time.Now() // one for all, so that handlers with one period are due together
 	for _, l := range p.handlers.all {
-		p.handlers.start(l)
+		p.handlers.start(l, now)
 	}
+	p.scheduleResync(now)
 	return nil
 }
 
@@ -139,8 +141,6 @@ func (p *pipeline[T]) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.life, p.handlers.start = runstate.Ending, nil
-	if p.handlers.resync != nil {
-		p.handlers.resync.Stop()
-	}
+	p.handlers.resync.Stop()
 	close(p.events.stopped)
 }

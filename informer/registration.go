@@ -139,7 +139,9 @@ func (p *pipeline[T]) addListener(l *processListener[T], desiredResync time.Dura
 		l.wakeUp()
 	}
 	if p.life == runstate.Running {
-		p.handlers.start(l)
+		now := time.Now()
+		p.handlers.start(l, now)
+		p.scheduleResync(now)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (t *resyncTimer) advance(now time.Time) {
 	t.next = t.next.Add(periods * t.period)
 }
 
-// scheduleResync lets the queue get a resync when the first handler is due. The lock is held.
+// scheduleResync lets the queue get a resync when the first handler is due, or was due before it left. The lock is held.
 func (p *pipeline[T]) scheduleResync(now time.Time) {
 	var next time.Time
 	for _, l := range p.handlers.all {
@@ -39,11 +39,7 @@ func (p *pipeline[T]) scheduleResync(now time.Time) {
 			next = l.resync.next
 		}
 	}
-	switch {
-	case next.IsZero():
-	case p.handlers.resync == nil:
-		p.handlers.resync = time.AfterFunc(next.Sub(now), p.fifo.Resync)
-	default:
+	if !next.IsZero() && p.handlers.resync != nil {
 		p.handlers.resync.Reset(next.Sub(now))
 	}
 }

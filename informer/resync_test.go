@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"iter"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,10 +132,13 @@ func TestEachHandlerHasItsOwnResyncPeriod(t *testing.T) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		started := time.Now()
+		var mu sync.Mutex // guards at
 		at := map[string][]time.Duration{}
 		join := func(name string, period time.Duration) informer.Registration {
 			return subscribe(t, i, func(n api.Change[*widget]) {
 				if n.Resync {
+					mu.Lock()
+					defer mu.Unlock()
 					at[name] = append(at[name], time.Since(started))
 				}
 			}, informer.HandlerOptions{Name: name, ResyncPeriod: period})
@@ -152,9 +156,13 @@ func TestEachHandlerHasItsOwnResyncPeriod(t *testing.T) {
 		<-time.After(time.Second)
 		synctest.Wait()
 		const s12, s13 = 12 * time.Second, 13 * time.Second
+		mu.Lock()
 		require.Equal(t, map[string][]time.Duration{"early": {10 * time.Second}, "short": {s12, s13}}, at)
+		mu.Unlock()
 		<-time.After(7 * time.Second)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		require.Equal(t, 20*time.Second, at["early"][1])
 		require.Empty(t, at["late"])
 	})

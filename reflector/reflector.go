@@ -65,7 +65,7 @@ type Memory struct {
 	// NoSharedParts decodes each object whole. By default, objects share equal parts (api.Options.ShareParts): an
 	// update that changes only the status takes the spec of the previous state, and replicas have one slice of
 	// containers. They take less memory and time. A change to a stored object, which is always wrong, then shows in
-	// other objects too. With a Transform, which may change objects in place, nothing is shared.
+	// other objects too; informer.Options.Mutations finds it in tests. With a Transform, which may change objects in place, nothing is shared.
 	NoSharedParts bool
 }
 
@@ -73,8 +73,8 @@ type Memory struct {
 type Hooks struct {
 	// OnUndecodable is called for each object that cannot be decoded into T, for which Transform fails, or that cannot
 	// belong to the collection (ErrMalformed), on the reflector's goroutine. If it returns an error, Run returns that
-	// error; Fail always does. By default such an object is counted and logged. In both cases the last good state of
-	// the object stays. A call that blocks delays the same events as one of Transform.
+	// error; Fail always does. By default such an object is counted and logged. Whether or not Run ends, the last good
+	// state of the object stays. A call that blocks delays the same events as one of Transform.
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with the error of every failed list, watch and probe. A source without WatchLists
 	// (api.ErrNoWatchList) is no failure. For a probe it is called on a goroutine beside the watch, and for all others

@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,8 @@ type sharedInformer[T Object] struct {
 
 	mu           sync.Mutex // guards the fields below, and changes of current
 	started      bool
-	handedOut    bool // a caller has a channel or a registration of the informer
+	shortest     time.Duration // the shortest resync period of the handlers before the start
+	handedOut    bool          // a caller has a channel or a registration of the informer
 	transform    func(T) (T, error)
 	onWatchError cache.WatchErrorHandlerWithContext
 	ctx          context.Context // of Run; nil before
@@ -321,11 +323,18 @@ var _ interface {
 } = &sharedInformer[Object]{}
 
 // resyncOf returns the option of leat for a period of client-go, where 0 means no resyncs, and where an informer
-// without a period never resyncs.
+// without a period never resyncs. A handler that joins late never resyncs more often than those before the start.
 func (s *sharedInformer[T]) resyncOf(period time.Duration) time.Duration {
 	if period <= 0 || s.o.ResyncPeriod <= 0 {
 		return -1
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shortest := cmp.Or(s.shortest, s.o.ResyncPeriod)
+	if s.started {
+		return max(period, shortest)
+	}
+	s.shortest = min(period, shortest)
 	return period
 }
 

@@ -121,6 +121,23 @@ func TestResync(t *testing.T) {
 	})
 }
 
+// As in client-go, a handler that joins late gets the shortest period of those before the start, if it wants a shorter one.
+func TestALateHandlerResyncsNoMoreOftenThanTheOthers(t *testing.T) {
+	run(t, func(k *testkit.Kit) {
+		o := clientgo.Options[*corev1.Pod]{}
+		o.ResyncPeriod = time.Hour
+		i := newInformer(k, o)
+		var early, late recorder
+		must.Get(i.AddEventHandlerWithResyncPeriod(&early, time.Minute))(k)
+		start(k, i)
+		must.Get(i.AddEventHandlerWithResyncPeriod(&late, time.Second))(k)
+		k.Pass(59 * time.Second)
+		require.Len(k, late.take(), 2, "the additions")
+		k.Pass(2 * time.Second)
+		require.Equal(k, []string{"resync a", "resync b"}, late.take())
+	})
+}
+
 // As in client-go, an informer without a resync period never resyncs, whatever a handler asks for.
 func TestAnInformerWithoutAPeriodNeverResyncs(t *testing.T) {
 	run(t, func(k *testkit.Kit) {

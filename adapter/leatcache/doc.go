@@ -11,9 +11,10 @@
 // controller-runtime it ends the process.
 //
 // Objects that handlers get, and that reads share, have their apiVersion and kind. A relist calls handlers only for
-// changes. An object that was deleted and created again under its name is a Delete and an Add. An object that cannot be
-// decoded, or whose transform fails, is not cached or stays in its last good state; the rest of the list is cached. A
-// transform must return the type that it got, and must keep the name, the namespace, the UID and the version.
+// changes. Each handler has its own resync period, also one that joins late. An object that was deleted and created
+// again under its name is a Delete and an Add. An object that cannot be decoded, or whose transform fails, is not
+// cached or stays in its last good state; the rest of the list is cached. A transform must return the type that it got,
+// and must keep the name, the namespace, the UID and the version.
 //
 // # Example
 //

@@ -10,7 +10,7 @@
 //	err = pods.WaitFor(ctx, version)
 //	pods.Release() // the last release of a share stops the informer
 //
-// The tests are beside those of package informer, because they share its source in memory; see Example_factory there.
+// Most tests are beside those of package informer, because they share its source in memory; see Example_factory there.
 //
 // # Promises
 //
@@ -22,8 +22,8 @@
 //
 // # Concurrency
 //
-// All methods may be called on any goroutine. Only Run blocks, until its context ends and the informers have ended. A
-// handler may release its own share.
+// All methods may be called on any goroutine. Of those of a Factory, only Run blocks, until its context ends and the
+// informers have ended. A handler may release its own share.
 //
 // # Differences from client-go
 //

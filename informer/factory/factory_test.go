@@ -3,6 +3,7 @@ package factory
 import (
 	"runtime"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,8 @@ func TestDifferingOptions(t *testing.T) {
 		{"equal", options{Tuning: reflector.Tuning{PageSize: 5}}, options{Tuning: reflector.Tuning{PageSize: 5}}, ""},
 		{"another number", options{Tuning: reflector.Tuning{PageSize: 5}}, options{}, "PageSize"},
 		{"another bool", options{Tuning: reflector.Tuning{NoWatchDedup: true}}, options{}, "NoWatchDedup"},
+		{"another period", options{Handling: informer.Handling{ResyncPeriod: time.Second}}, options{}, "ResyncPeriod"},
+		{"another hook", options{Hooks: reflector.Hooks{OnError: func(error) {}}}, options{}, "OnError"},
 		{"another logger", options{Logger: zap.NewNop()}, options{}, ""},
 		{"a transform and none", options{Transform: strip}, options{}, "Transform"},
 		{"the same transform", options{Transform: strip}, options{Transform: strip}, ""},

@@ -76,8 +76,8 @@ func (s *Start) Enter(ctx context.Context) (leave func()) {
 //
 // The first WatchList requests any version, so the API server need not ask etcd how new its watch cache is. The price:
 // the first state may be older than one that an earlier process saw; the watch then brings what is missing. A result
-// belongs to one informer. Users of an factory.Factory share it if each passes the results of the same call to
-// informer.Shared.
+// belongs to one informer. Users of a factory.Factory share it if each passes the results of the same call to
+// factory.Shared.
 func Spread[T api.Object](s *Start, source api.ListerWatcher[T], o informer.Options[T]) (api.ListerWatcher[T], informer.Options[T]) {
 	o.Gate = s
 	return &spread[T]{api.Wrapper[T]{ListerWatcher: source}, new(atomic.Bool)}, o

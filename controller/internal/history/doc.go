@@ -3,7 +3,8 @@
 // # Promises
 //
 //  1. A history has the last four reconciles of the keys that were reconciled last. Find returns them, newest first.
-//  2. Its memory is bounded by the number of keys. It is used again, and keeps no string of a forgotten key alive.
+//  2. Its memory is bounded by the number of keys. A new key uses the room of a forgotten one, and no string of the
+//     forgotten key stays.
 //
 // # Concurrency
 //

@@ -113,7 +113,8 @@ func (h *History[K]) lead(p *past[K]) {
 // begin reuses the struct for another key and drops all strings of the previous key.
 func (p *past[K]) begin(key K) {
 	for i := range p.entries {
-		clear(p.entries[i].Work.Causes)
+		causes := p.entries[i].Work.Causes
+		clear(causes[:cap(causes)])
 		p.entries[i].Err = ""
 	}
 	p.key, p.count = key, 0
@@ -135,8 +136,8 @@ func (h *History[K]) Find(key K) []Entry {
 	return h.keys[key].all()
 }
 
-// Match returns the first key for which is returns true, with its reconciles. It looks at every key, which is fast
-// enough for people.
+// Match returns a key for which is returns true, with its reconciles. It looks at every key, which is fast enough for
+// people. is runs under the lock, so it must not use the history.
 func (h *History[K]) Match(is func(K) bool) (key K, all []Entry) {
 	if h == nil {
 		return key, nil

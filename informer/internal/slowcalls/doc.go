@@ -8,7 +8,7 @@
 //
 // # Concurrency
 //
-// A Sampler, and all methods of a Call except StuckSince, belong to the goroutine that calls the handler. The methods
-// of a Watchdog and StuckSince may be called on any goroutine. Report is called on the goroutine of the watchdog's
-// timer, or on the one that calls the handler.
+// A Sampler, and all methods of a Call except StuckSince, belong to the goroutine that calls the handler. StuckSince
+// may be called on any goroutine, and Stop when all listeners have ended. Report is called on the goroutine of the
+// watchdog's timer, or on the one that calls the handler.
 package slowcalls

@@ -126,8 +126,7 @@ func (w *Watchdog) findLong() (long []longCall) {
 	return long
 }
 
-// Call is the recorded time of one listener's call. All fields except startedAt belong to the goroutine
-// that delivers.
+// Call is the recorded time of one listener's call. seenChecks belongs to the goroutine that delivers.
 type Call struct {
 	Watchdog *Watchdog
 	Report   func(what string, took time.Duration) // of a call that takes long, and of its return
