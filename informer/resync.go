@@ -31,7 +31,8 @@ func (t *resyncTimer) advance(now time.Time) {
 	t.next = t.next.Add(periods * t.period)
 }
 
-// scheduleResync lets the queue get a resync when the first handler is due, or was due before it left. The lock is held.
+// scheduleResync lets the queue get a resync when the first handler is due, or was due before it left. The lock is
+// held.
 func (p *pipeline[T]) scheduleResync(now time.Time) {
 	var next time.Time
 	for _, l := range p.handlers.all {

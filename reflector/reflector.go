@@ -65,7 +65,8 @@ type Memory struct {
 	// NoSharedParts decodes each object whole. By default, objects share equal parts (api.Options.ShareParts): an
 	// update that changes only the status takes the spec of the previous state, and replicas have one slice of
 	// containers. They take less memory and time. A change to a stored object, which is always wrong, then shows in
-	// other objects too; informer.Options.Mutations finds it in tests. With a Transform, which may change objects in place, nothing is shared.
+	// other objects too; informer.Options.Mutations finds it in tests. With a Transform, which may change objects in
+	// place, nothing is shared.
 	NoSharedParts bool
 }
 

@@ -72,8 +72,11 @@ func direct(c *store.Collection, w writer.Write, verb string, change func(object
 // decoded gives an object its kind, version and defaults.
 func (s *Server) decoded(d *registry.Definition, w writer.Write, tree object.Tree) (object.Tree, error) {
 	as := d.In(w.Served)
-	object.SetDefault(tree, "kind", as.Kind)
-	object.SetDefault(tree, "apiVersion", as.GroupVersion().String())
+	for name, value := range map[string]string{"kind": as.Kind, "apiVersion": as.GroupVersion().String()} {
+		if object.StringAt(tree, name) == "" {
+			tree[name] = value
+		}
+	}
 	out, _, err := writer.DecodeTree(d, registry.Target{Served: w.Served}, tree)
 	return out, err
 }

@@ -44,7 +44,8 @@
 // Containers log what AppendLog writes.
 //
 // The server has no schemas. So it sets no defaults, validates only the metadata of objects, and refuses a strategic
-// merge patch (415). These are missing too: protobuf and CBOR; columns of a Table except Name and Age; admission;
+// merge patch (415). Server-side apply merges the lists of metadata alone: any other list has one owner, and a forced
+// apply replaces it. These are missing too: protobuf and CBOR; columns of a Table except Name and Age; admission;
 // OpenAPI; garbage collection. The module testserver/cluster adds all of this, for the price of Kubernetes'
 // dependencies.
 //

@@ -43,7 +43,7 @@ type Options struct {
 	NamespaceLifecycle bool
 	// ManagedFields records in metadata.managedFields which manager wrote which fields, as kube-apiserver does. Without
 	// it, only server-side apply records them, and entries that clients send are kept. The first apply to an object
-	// then finds one owner of all fields, before-first-apply, and needs force to change one.
+	// needs force to change a value, because all fields belong to before-first-apply.
 	ManagedFields bool
 	// ImmediateDeletion removes a pod in one change when it is deleted, as if no kubelet were involved. Without it, the
 	// server first marks the pod, as kube-apiserver does; a pod on a node stays until it is deleted with a grace period

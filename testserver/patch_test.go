@@ -1,6 +1,7 @@
 package testserver_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"sort"
@@ -351,5 +352,59 @@ func TestApplyRefusals(t *testing.T) {
 		b.ok(http.MethodPatch, mapsPath+"/a?fieldManager=x", whole, "Content-Type", applyPatch)
 		b.refused(409, http.MethodPatch, mapsPath+"/a?fieldManager=x",
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"7"},"data":{"a":"b"}}`, "Content-Type", applyPatch)
+	})
+}
+
+// TestApplyOfEmptyObjects applies an empty object in place of one with fields. It stays an empty object, and the same
+// configuration again changes nothing.
+func TestApplyOfEmptyObjects(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		apply := func(spec string) *unstructured.Unstructured {
+			b.Helper()
+			return b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=one", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":`+spec+`}`, "Content-Type", applyPatch)
+		}
+		b.do(http.MethodPatch, deploymentsPath+"/d?fieldManager=one", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"sel":{"a":"b"}}}`, "Content-Type", applyPatch)
+		for _, spec := range []string{`{"sel":{}}`, `{}`} {
+			u := apply(spec)
+			var want doc
+			require.NoError(b, json.Unmarshal([]byte(spec), &want))
+			require.Equal(b, want, u.Object["spec"])
+			require.Equal(b, u.GetResourceVersion(), apply(spec).GetResourceVersion())
+		}
+	})
+}
+
+// TestDefaultsHaveAnOwner looks at fields that the decoder of kube-apiserver adds: their manager is the one who wrote
+// the object. The fields that a write ignores have none.
+func TestDefaultsHaveAnOwner(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		owned := func(u *unstructured.Unstructured) string {
+			var all []string
+			for _, entry := range u.GetManagedFields() {
+				all = append(all, entry.FieldsV1.GetRawString())
+			}
+			return strings.Join(all, " ")
+		}
+		a := b.do(http.MethodPost, "/api/v1/namespaces/default/secrets?fieldManager=one", `{"metadata":{"name":"s"}}`)
+		require.Contains(b, owned(&unstructured.Unstructured{Object: a.json(t)}), `"f:type":{}`)
+		a = b.do(http.MethodPost, "/api/v1/namespaces?fieldManager=one", `{"metadata":{"name":"n"}}`)
+		require.Contains(b, owned(&unstructured.Unstructured{Object: a.json(t)}), `"f:kubernetes.io/metadata.name":{}`)
+		u := b.ok(http.MethodPut, "/api/v1/namespaces/n/finalize?fieldManager=two",
+			`{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes","a/b"]},"status":{"phase":"Active"}}`)
+		require.Contains(b, owned(u), `"f:finalizers"`)
+		require.NotContains(b, owned(u), "f:status")
+	})
+}
+
+// TestWrongManagedFieldsAreIgnored sends entries that no manager can have. Later applies must work.
+func TestWrongManagedFieldsAreIgnored(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		config := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":1}}`
+		b.do(http.MethodPatch, deploymentsPath+"/d?fieldManager=one", config, "Content-Type", applyPatch)
+		for _, entries := range []string{`[{"operation":"Nope","apiVersion":"apps/v1"}]`, `["x",5]`} {
+			u := b.ok(http.MethodPatch, deploymentsPath+"/d", `{"metadata":{"managedFields":`+entries+`}}`, "Content-Type", mergePatch)
+			require.Equal(b, "one", u.GetManagedFields()[0].Manager)
+			b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=one", config, "Content-Type", applyPatch)
+		}
 	})
 }

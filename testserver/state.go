@@ -60,10 +60,10 @@ func (s *Server) Dump() []byte {
 }
 
 // Load replaces the state by a List in JSON or YAML, such as Dump returns, and resets every watch. Objects with a
-// resource version are restored as they are. Those without one are created, so a person can write the list. The server
-// has a newer version afterwards, so that clients of this and of the dumped server get 410. What every new server has,
-// such as the four namespaces, stays if the list lacks it; otherwise the object of the list replaces it. If an object
-// is wrong, the error names it, and nothing changes.
+// resource version are restored as they are; the metadata of built-in kinds must be valid. Those without one are
+// created, so a person can write the list. The server has a newer version afterwards, so that clients of this and of
+// the dumped server get 410. What every new server has, such as the four namespaces, stays if the list lacks it;
+// otherwise the object of the list replaces it. If an object is wrong, the error names it, and nothing changes.
 func (s *Server) Load(list []byte) error {
 	items, version, err := parseList(list)
 	if err == nil {

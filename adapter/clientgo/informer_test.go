@@ -121,7 +121,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// As in client-go, a handler that joins late gets the shortest period of those before the start, if it wants a shorter one.
+// As in client-go, a handler that joins late gets the shortest period of those before the start, if it wants a shorter
+// one.
 func TestALateHandlerResyncsNoMoreOftenThanTheOthers(t *testing.T) {
 	run(t, func(k *testkit.Kit) {
 		o := clientgo.Options[*corev1.Pod]{}

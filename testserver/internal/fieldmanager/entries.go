@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/testserver/internal/object"
 )
@@ -23,6 +25,17 @@ func entriesOf(meta object.Tree) []metav1.ManagedFieldsEntry {
 		out = append(out, entryOf(entry))
 	}
 	return out
+}
+
+// Valid reports whether metadata.managedFields is a list of valid entries.
+func Valid(meta object.Tree) bool {
+	list, _ := meta["managedFields"].([]any)
+	for _, item := range list {
+		if _, ok := item.(object.Tree); !ok {
+			return false
+		}
+	}
+	return len(metav1validation.ValidateManagedFields(entriesOf(meta), field.NewPath("metadata", "managedFields"))) == 0
 }
 
 func entryOf(tree object.Tree) metav1.ManagedFieldsEntry {

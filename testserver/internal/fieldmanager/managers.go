@@ -1,10 +1,12 @@
 package fieldmanager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,7 +103,12 @@ func (m *managers) Applied(by registry.Manager, live, configuration object.Tree,
 	}
 	out, err := manager.Apply(newDocument(live), newDocument(configuration), by.Name, force)
 	if err != nil {
-		return nil, Unexpected(err)
+		err = Unexpected(err)
+		if status := new(apierrors.StatusError); errors.As(err, &status) && status.ErrStatus.Details != nil {
+			// The library ranges over a map of managers. Of one manager, the order of the fields stays.
+			slices.SortStableFunc(status.ErrStatus.Details.Causes, func(a, b metav1.StatusCause) int { return cmp.Compare(a.Message, b.Message) })
+		}
+		return nil, err
 	}
 	tree, err := treeOf(out)
 	if err != nil {

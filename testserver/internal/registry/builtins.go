@@ -33,7 +33,7 @@ func Builtins() []*Definition {
 		builtin("", "v1", "ConfigMap", "configmaps", true, short("cm")),
 		builtin("", "v1", "Secret", "secrets", true, func(d *Definition) {
 			d.Fields = selectFields("type")
-			d.Prepare = func(tree object.Tree) { object.SetDefault(tree, "type", "Opaque") }
+			d.Default = func(tree object.Tree) { object.SetDefault(tree, "type", "Opaque") }
 		}),
 		builtin("", "v1", "Service", "services", true, func(d *Definition) {
 			d.ShortNames, d.Categories = []string{"svc"}, []string{"all"}
@@ -104,8 +104,13 @@ func shapeNamespace(d *Definition) {
 	d.ShortNames, d.NoStatus, d.ReturnsDeleted = []string{"ns"}, false, true
 	d.Fields = selectFields("status.phase")
 	d.ResetStatus = func() any { return object.Tree{"phase": "Active"} }
+	d.Default = func(tree object.Tree) {
+		if meta := object.Metadata(tree); object.StringAt(meta, "name") != "" {
+			LabelNamespace(meta)
+		}
+	}
 	d.Prepare = func(tree object.Tree) {
-		LabelNamespace(object.Metadata(tree))
+		LabelNamespace(object.Metadata(tree)) // of a generated name
 		tree["spec"] = object.Tree{"finalizers": []any{"kubernetes"}}
 	}
 }

@@ -40,10 +40,11 @@ type Definition struct {
 	CreateOnUpdate bool   // an update of a missing object creates it
 	ReturnsDeleted bool   // the answer to a deletion is the object instead of a Status
 	Graceful       bool   // a deletion waits for the kubelet (pods)
-	Untyped        bool   // contents are stored as they are sent; nothing but the API runs, so there are no nodes
+	Untyped        bool   // contents have no types; such a server has no nodes
 	scale          bool   // has a scale subresource
 	Fields         func(object.Tree) []FieldValue
-	Prepare        func(object.Tree) // sets defaults in a new object
+	Default        func(object.Tree) // sets what the decoder of kube-apiserver sets, before the field managers
+	Prepare        func(object.Tree) // sets defaults in a new object, after them
 	ResetStatus    func() any        // returns the status of a new object; nil means no status
 	StatusKeeps    []string          // metadata that an update of the status does not change; custom resources keep all
 

@@ -162,3 +162,14 @@ func TestTheEncoderSharesEqualTexts(t *testing.T) {
 	require.Len(t, e.shared(make([]byte, mostShared+1)), mostShared+1)
 	require.Len(t, e.texts, known, "a long text stays with its record only")
 }
+
+// TestUntypedRecordsHaveOneForm replaces the definition of a resource without types, as any change of a
+// CustomResourceDefinition does. The records are not converted, because that would keep a second copy of each.
+func TestUntypedRecordsHaveOneForm(t *testing.T) {
+	first, second := &registry.Definition{Untyped: true}, &registry.Definition{Untyped: true}
+	r, err := NewRecord(first, object.Tree{"metadata": object.Tree{"name": "m"}}, 1)
+	require.NoError(t, err)
+	same, err := r.In(second, "v2")
+	require.NoError(t, err)
+	require.Same(t, r, same)
+}

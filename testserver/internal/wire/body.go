@@ -51,8 +51,8 @@ func ContentType(r *http.Request) string {
 	return kind
 }
 
-// ReadObject reads the body of a request as one object. It answers with Warning headers about unknown and
-// repeated fields.
+// ReadObject reads the body of a request as one object. It answers with Warning headers about unknown and repeated
+// fields.
 func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, to registry.Target) (object.Tree, error) {
 	body, err := ReadBody(r)
 	if err != nil {

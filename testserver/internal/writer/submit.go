@@ -12,13 +12,14 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/extension"
+	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// Submission is a write. Its methods take the lock for short times only: not while they
-// validate, nor during admission. If the object changes in between, they begin again.
+// Submission is a write. Its methods take the lock for short times only: not while they validate, nor during admission.
+// If the object changes in between, they begin again.
 type Submission struct {
 	Write
 	Collection *store.Collection
@@ -31,7 +32,7 @@ type Submission struct {
 	// same form, or nil if the object does not exist; Change must not modify it. It may be called more than once.
 	Change func(before object.Tree) (object.Tree, error)
 	Upsert bool // create the object if it does not exist, also where updates do not create
-	// Applied says that Change has already updated managedFields.
+	// Applied says that managedFields are right already.
 	Applied bool
 	// View is not nil for a subresource of another kind. Change then gets and returns the view of the object, and
 	// admission sees the view. The Values are not used.
@@ -361,15 +362,18 @@ func (wr *Writer) managed(s *Submission, before, after object.Tree) (object.Tree
 	return managers.Updated(s.manager(), before, after)
 }
 
-// keepManagers keeps metadata.managedFields if a client omits them. A client deletes them by sending one empty entry.
+// keepManagers keeps metadata.managedFields if a client omits them, or sends wrong ones. A client deletes them by
+// sending one empty entry.
 func keepManagers(meta, oldMeta object.Tree) {
 	sent := object.SliceAt(meta, "managedFields")
-	if len(sent) == 0 {
-		object.SetOrDrop(meta, "managedFields", oldMeta["managedFields"])
-		return
+	if len(sent) == 1 {
+		if first, ok := sent[0].(object.Tree); ok && len(first) == 0 {
+			delete(meta, "managedFields")
+			return
+		}
 	}
-	if first, ok := sent[0].(object.Tree); ok && len(sent) == 1 && len(first) == 0 {
-		delete(meta, "managedFields")
+	if len(sent) == 0 || !fieldmanager.Valid(meta) {
+		object.SetOrDrop(meta, "managedFields", oldMeta["managedFields"])
 	}
 }
 

@@ -69,6 +69,9 @@ func resets(d *registry.Definition) map[string]map[fieldpath.APIVersion]fieldpat
 		out[""][version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
 		out["status"][version] = fieldpath.NewExcludeSetFilter(status)
 	}
+	if d.IsNamespace() {
+		out["finalize"] = out[""]
+	}
 	return out
 }
 
@@ -98,7 +101,7 @@ func (u untyped) Decode(to registry.Target, mediaType string, body []byte) (obje
 	return tree, duplicates, u.check(to, tree)
 }
 
-// check checks the shape and the kind of an object, which it adds if they are missing.
+// check checks the shape and the kind of an object. It adds the kind if it is missing, and the defaults.
 func (u untyped) check(to registry.Target, tree object.Tree) error {
 	if kind, _ := u.SubresourceKind(to.Served, to.Subresource); kind != "" {
 		return nil
@@ -117,6 +120,9 @@ func (u untyped) check(to registry.Target, tree object.Tree) error {
 		return err
 	}
 	tree["kind"], tree["apiVersion"] = as.Kind, as.GroupVersion().String()
+	if u.Default != nil {
+		u.Default(tree)
+	}
 	return nil
 }
 
