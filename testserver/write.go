@@ -115,7 +115,7 @@ func (x *call) deleteCollection() error {
 	return x.writeItems(x.listMeta(p, next), items, nil)
 }
 
-// into says what the body of the request is.
+// into returns the target of the body of the request.
 func (x *call) into() registry.Target {
 	return registry.Target{Served: x.request.Version, Subresource: x.request.Subresource}
 }

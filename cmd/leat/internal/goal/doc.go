@@ -2,7 +2,7 @@
 //
 // # Promises
 //
-//  1. A path selects what RFC 9535 says, also in kubectl's notation.
+//  1. A path follows RFC 9535, and kubectl's notation works too.
 //
 // # Concurrency
 //
