@@ -296,6 +296,10 @@ func TestSubresources(t *testing.T) {
 		b.refused(409, http.MethodPut, deploymentsPath+"/d/scale", s)
 		b.ok(http.MethodPatch, deploymentsPath+"/d/scale", `{"spec":{"replicas":7}}`, "Content-Type", mergePatch)
 		b.refused(415, http.MethodPatch, deploymentsPath+"/d/scale", `{}`, "Content-Type", strategicPatch)
+		for _, wrong := range []string{`"9"`, `1.5`, `{}`} {
+			b.refused(400, http.MethodPatch, deploymentsPath+"/d/scale", `{"spec":{"replicas":`+wrong+`}}`, "Content-Type", mergePatch)
+		}
+		b.refused(422, http.MethodPatch, deploymentsPath+"/d/scale", `{"spec":{"replicas":-1}}`, "Content-Type", mergePatch)
 		u := b.ok(http.MethodGet, deploymentsPath+"/d", nil)
 		require.EqualValues(b, 7, u.Object["spec"].(doc)["replicas"])
 		require.EqualValues(b, 3, u.GetGeneration())

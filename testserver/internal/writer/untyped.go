@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
@@ -144,10 +145,12 @@ func (u untyped) Convert(served string, stored object.Tree) (object.Tree, error)
 
 // Create implements registry.Schema.
 func (u untyped) Create(op registry.Operation, tree object.Tree) (object.Tree, []string, error) {
-	if kind, _ := u.SubresourceKind(op.Served, op.Subresource); kind != "" {
-		if kind == "Binding" && object.TextAt(tree, "target", "name") == "" {
-			return nil, nil, store.StorageError(errors.New("target.name: Required value"))
-		}
+	switch kind, _ := u.SubresourceKind(op.Served, op.Subresource); {
+	case kind == "Binding" && object.TextAt(tree, "target", "name") == "":
+		return nil, nil, store.StorageError(errors.New("target.name: Required value"))
+	case kind == "Scale":
+		return tree, nil, checkScale(tree)
+	case kind != "":
 		return tree, nil, nil
 	}
 	if err := checkMetadata(u.Definition, object.Metadata(tree)); err != nil {
@@ -166,6 +169,23 @@ func (u untyped) Create(op registry.Operation, tree object.Tree) (object.Tree, [
 		}
 	}
 	return withoutKind(tree), nil, nil
+}
+
+// checkScale checks the number of replicas. A Scale without one asks for none.
+func checkScale(tree object.Tree) error {
+	spec, isObject := tree["spec"].(object.Tree)
+	n, isNumber := object.IntAt(spec, "replicas")
+	if tree["spec"] != nil && !isObject || spec["replicas"] != nil && !isNumber {
+		return apierrors.NewBadRequest("the object provided is unrecognized: spec.replicas of a Scale is not a whole number")
+	}
+	if n < 0 {
+		name := object.StringAt(object.Metadata(tree), "name")
+		path := field.NewPath("spec", "replicas")
+		return apierrors.NewInvalid(schema.GroupKind{Group: "autoscaling", Kind: "Scale"}, name, field.ErrorList{
+			field.Invalid(path, n, apivalidation.IsNegativeErrorMsg),
+		})
+	}
+	return nil
 }
 
 // withoutKind removes kind and apiVersion, because stored objects have neither.
