@@ -81,7 +81,7 @@ type Sizes struct {
 // Full and Quick are the sizes of a whole and of a quick run.
 var (
 	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Resources: 500, Namespaces: 1_000, Keys: 300_000, Rounds: 5, Phase: 750 * time.Millisecond}
-	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Resources: 100, Namespaces: 200, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
+	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Resources: 100, Namespaces: 1_000, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
 )
 
 // Rows returns all rows, in the order of the targets.

@@ -10,7 +10,7 @@ func namespaces(z Sizes) Row {
 	return Row{
 		Name: "scopes", Title: "Many namespaces", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"KB/collection", "RSS MB", "goroutines", "connections", "wall s", "cpu s"},
-		Note: "One resource in 1,000 namespaces (a quick run has 200), over TLS and HTTP/2, as maps: one informer of package scopes, or an " +
+		Note: "One resource in 1,000 namespaces, over TLS and HTTP/2, as maps: one informer of package scopes, or an " +
 			"informer of client-go for each namespace, without an index and without a limit of requests. KB/collection is the heap and " +
 			"the stacks for each namespace, with the connections. From before the client exists until every namespace is synced.",
 		Entrants: []Entrant{
