@@ -135,7 +135,9 @@ func TestAReconcilerRunsAgainstARecording(t *testing.T) {
 func TestASourceDropsManagedFields(t *testing.T) {
 	managed := func(manager string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager}},
+			Namespace: "default", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
+			}},
 		}}
 	}
 	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
