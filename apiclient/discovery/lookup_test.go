@@ -279,7 +279,7 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 	o.Tokens = testserver.Tokens{"good": "joe"}
 	s := testserver.New(o)
 	s.Define(testserver.Definition{Resource: weirs, ShortNames: []string{"wr"}, Categories: []string{"all"}})
-	stop := fixture.Start(t, s.Run)
+	fixture.Start(t, s.Run)
 
 	cfg := apiclient.Config{Host: s.URL(), Transport: s.Client().Transport, BearerToken: apiclient.NewSecret("good")}
 	c := must.Get(apiclient.New(cfg))(t)
@@ -310,5 +310,4 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 	stop()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	stall.Remove()
-	stop()
 }

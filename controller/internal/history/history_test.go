@@ -15,7 +15,7 @@ func entry(err string) *Entry {
 func TestRoomIsUsedAgain(t *testing.T) {
 	h := New[int](2)
 	long := entry("no luck")
-	long.Work.Causes = make([]workqueue.Cause, 4, 4)
+	long.Work.Causes = make([]workqueue.Cause, 4)
 	for i := range long.Work.Causes {
 		long.Work.Causes[i].Source = "pods"
 	}
