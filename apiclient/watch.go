@@ -186,7 +186,7 @@ const acceptStream = "text/plain, application/json, */*"
 //
 // options is nil, or url.Values, or a pointer to the options of the subresource, which become query parameters. Stream
 // blocks until the answer begins, without a time limit, because a container may write nothing for hours. Until then the
-// request is repeated as Retry says. Errors are those of PartialClient.Get.
+// request is repeated as Retry says. It returns the errors of PartialClient.Get.
 //
 // Read returns bytes as they arrive, decompressed. Its errors have the name of the operation, and are the error of ctx
 // if ctx has ended; io.EOF is the regular end. The caller closes the stream. Close ends a running Read and releases the

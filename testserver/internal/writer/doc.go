@@ -19,7 +19,7 @@
 //
 // # Concurrency
 //
-// Methods say whether their caller holds the lock of the store. What happens under one lock is one step, which clients
+// The comment of a method has whether its caller holds the lock. What happens under one lock is one step, which clients
 // see entirely or not at all. Submit prepares a write without the lock, and begins again if the object changes
 // meanwhile.
 package writer
