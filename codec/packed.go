@@ -155,6 +155,13 @@ func (p *Packed) MarshalJSON() ([]byte, error) {
 	return json.Marshal(b)
 }
 
+// Plain returns the plain bytes of the object, without the envelope of protobuf. It reports false if they have another
+// media type, or cannot be decoded.
+func (p *Packed) Plain(mediaType string) ([]byte, bool) {
+	s, b, err := p.plain(&unpacker{})
+	return b, err == nil && formats[s.format].mediaType() == mediaType
+}
+
 // plain returns the shape and the plain bytes of the object. The bytes are valid until the next use of u.
 func (p *Packed) plain(u *unpacker) (s *shape, _ []byte, err error) {
 	f, data := p.load()

@@ -64,7 +64,7 @@ var layers = []layer{
 	{"warmstart", func(t *testing.T, s *stack) {
 		w := must.Get(warmstart.New(s.ListerWatcher, warmstart.Options{Path: filepath.Join(t.TempDir(), "state"), Cluster: "test"}))(t)
 		t.Cleanup(func() { require.NoError(t, w.Close()) })
-		s.ListerWatcher, s.bytes = w, false // the file has objects
+		s.ListerWatcher = w
 	}},
 	{"trace", func(_ *testing.T, s *stack) {
 		s.ListerWatcher, s.bytes = trace.ListerWatcher(nil, s.ListerWatcher), false // a trace names the objects of events

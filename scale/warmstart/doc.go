@@ -46,7 +46,10 @@
 //
 // # Limits
 //
-// The file has the objects as T encodes them, and not as the server sent them. So an empty list or map, which was [] or
+// An informer of packed objects (package packed) writes the bytes that it holds, and reads them without decoding them.
+// Only bytes that are compressed, or in another format than the file's, are decoded before they are written.
+//
+// The file has other objects as T encodes them, not as the server sent them. So an empty list or map, which was [] or
 // {} in the JSON of the server, is nil in an object from the file if its field has omitempty. Compare lists and maps by
 // their length, or with equality.Semantic of apimachinery. The next change of the object, or a list of the server, has
 // the empty value again.

@@ -3,7 +3,6 @@ package warmstart
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,14 +55,14 @@ func (w *ListerWatcher[T]) listFile(
 	return metav1.ListMeta{}, err
 }
 
-// decode decodes the objects of the file and passes them on in their order. It uses all processors.
+// decode decodes the objects of the file and passes them on in their order.
 func (w *ListerWatcher[T]) decode(ctx context.Context, o api.Options[T], state *replayed, each func(T) error) error {
 	parts := slices.Collect(slices.Chunk(state.index, partSize))
 	one := func(ctx context.Context, part index, each func(T) error) error {
 		_, err := w.codec.DecodeList(ctx, w.list(state, part), w.mediaType, w.source.Collection().Resource, api.Options[T]{ShareParts: o.ShareParts}, each)
 		return err
 	}
-	workers := min(runtime.GOMAXPROCS(0), len(parts))
+	workers := min(w.workers, len(parts))
 	if workers > 1 {
 		return decodeParts(ctx, parts, workers, one, each)
 	}

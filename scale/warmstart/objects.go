@@ -20,6 +20,7 @@ const (
 
 // objects encodes the objects of one type.
 type objects struct {
+	typeName  string
 	mediaType string
 	contents  string // a hash of the fields of the type
 	resource  api.Resource
@@ -35,7 +36,7 @@ func newObjects[T any](r api.Resource) objects {
 	}
 	hash := sha256.New()
 	describe(hash, t, map[reflect.Type]bool{})
-	return objects{mediaType: mediaType, contents: hex.EncodeToString(hash.Sum(nil)), resource: r}
+	return objects{typeName: t.String(), mediaType: mediaType, contents: hex.EncodeToString(hash.Sum(nil)), resource: r}
 }
 
 // encode returns an object in JSON, or its message in protobuf.

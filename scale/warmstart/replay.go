@@ -50,7 +50,7 @@ func (w *ListerWatcher[T]) header(o api.Options[T]) header {
 	return header{
 		Format: format, Boot: w.boot, Cluster: w.o.Cluster, Resource: c.Resource.String(), Namespace: c.Namespace,
 		Labels: o.LabelSelector, Fields: o.FieldSelector, Shard: c.Shard, NoManaged: o.DropManagedFields,
-		MediaType: w.mediaType, Type: reflect.TypeFor[T]().String(), TypeContents: w.contents,
+		MediaType: w.mediaType, Type: w.typeName, TypeContents: w.contents,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"sync"
 
 	"go.uber.org/zap"
@@ -51,14 +52,21 @@ type Status struct {
 
 // ListerWatcher is a source whose collection is kept in a file. It implements api.ListerWatcher.
 type ListerWatcher[T api.Object] struct {
-	source api.ListerWatcher[T]
-	o      Options
-	log    *zap.Logger
+	*keeper
+	source  api.ListerWatcher[T]
+	codec   *codec.Codec[T] // of the source if it says, so that objects of both share their equal parts
+	encode  func(object T) ([]byte, error)
+	workers int // goroutines that decode the file
+}
+
+// keeper keeps the file. Several ListerWatchers have one keeper if they are of the same source in different types.
+type keeper struct {
 	objects
-	codec *codec.Codec[T] // of the source if it says, so that objects of both share their equal parts
-	seal  *sealer
-	boot  string
-	lock  func() error // ends the lock
+	o    Options
+	log  *zap.Logger
+	seal *sealer
+	boot string
+	lock func() error // ends the lock
 
 	mu      sync.Mutex // guards the fields below
 	status  Status
@@ -102,15 +110,53 @@ func New[T api.Object](source api.ListerWatcher[T], o Options) (*ListerWatcher[T
 	if err != nil {
 		return nil, fmt.Errorf("warmstart: %w", err)
 	}
-	w := &ListerWatcher[T]{
-		source: source, o: o, log: o.Logger, seal: seal, boot: bootID(), lock: lock,
-		objects: newObjects[T](r), codec: codecOf(source), budget: budget{perMinute: o.BytesPerMinute},
+	k := &keeper{
+		objects: newObjects[T](r), o: o, log: o.Logger, seal: seal, boot: bootID(), lock: lock,
+		budget: budget{perMinute: o.BytesPerMinute},
 	}
-	if w.log == nil {
-		w.log = zap.NewNop()
+	if k.log == nil {
+		k.log = zap.NewNop()
 	}
-	w.log = w.log.With(zap.Stringer("resource", r), zap.String("path", o.Path))
-	return w, nil
+	k.log = k.log.With(zap.Stringer("resource", r), zap.String("path", o.Path))
+	return &ListerWatcher[T]{
+		keeper: k, source: source, codec: codecOf(source), workers: runtime.GOMAXPROCS(0),
+		encode: func(object T) ([]byte, error) { return k.objects.encode(object) },
+	}, nil
+}
+
+// Packed returns the ListerWatcher of the same objects as bytes, with the same file, or nil if the source cannot keep
+// bytes. Package packed uses it.
+func (w *ListerWatcher[T]) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
+	packer, ok := w.source.(codec.PackedSource)
+	if !ok {
+		return nil
+	}
+	// A codec of packed objects may belong to one goroutine, so the file is read by one.
+	out := &ListerWatcher[*codec.Packed]{keeper: w.keeper, workers: 1}
+	out.source = packer.Packed(func(o codec.Options) *codec.Codec[*codec.Packed] {
+		out.codec = from(o)
+		return out.codec
+	})
+	if out.source == nil {
+		return nil
+	}
+	unpacker := sync.OnceValue(func() *codec.Packer[T] {
+		if own, ok := api.As[codec.PackerSource[T]](w.source); ok {
+			return own.Packer()
+		}
+		return codec.NewPacker[T](codec.Options{})
+	})
+	out.encode = func(p *codec.Packed) ([]byte, error) {
+		if data, ok := p.Plain(w.mediaType); ok {
+			return data, nil
+		}
+		object, err := unpacker().Unpack(p)
+		if err != nil {
+			return nil, err
+		}
+		return w.encode(object)
+	}
+	return out
 }
 
 // Close ends the use of the file, which stays for the next start. Call it after Run of the informer has ended: during a
@@ -157,14 +203,14 @@ func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func
 	if w.ofShard(o) {
 		return w.source.List(ctx, o, each)
 	}
-	if state := w.first(o); state != nil {
+	if state := w.first(w.header(o)); state != nil {
 		return w.listFile(ctx, o, state, each)
 	}
-	if !w.concerns(o) { // it has other selectors
+	if !w.concerns(w.header(o)) { // it has other selectors
 		return w.source.List(ctx, o, each)
 	}
 	if o.Continue == "" {
-		w.begin(o)
+		w.begin(w.header(o))
 	}
 	o.OnUndecodable = w.noting(o.OnUndecodable)
 	meta, err := w.source.List(ctx, o, func(object T) error {
@@ -189,11 +235,11 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 	return func(yield func(api.Event[T], error) bool) {
 		initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 		if initial {
-			if w.open(o) {
+			if w.open(w.header(o)) {
 				yield(api.Event[T]{}, fmt.Errorf("warmstart: the list is read from the file: %w", api.ErrNoWatchList))
 				return
 			}
-			w.begin(o)
+			w.begin(w.header(o))
 			defer w.cancel() // after the end of the list, there is nothing to cancel
 		}
 		o.OnUndecodable = w.noting(o.OnUndecodable)
@@ -211,26 +257,26 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 }
 
 // open opens the file at the first request. It reports whether the next list will be read from it.
-func (w *ListerWatcher[T]) open(o api.Options[T]) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.began || w.closed {
-		return w.ready != nil
+func (k *keeper) open(h header) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.began || k.closed {
+		return k.ready != nil
 	}
-	w.began, w.labels, w.fields = true, o.LabelSelector, o.FieldSelector
+	k.began, k.labels, k.fields = true, h.Labels, h.Fields
 	err := errNoBootID
-	if w.boot != "" {
-		w.ready, err = openLog(w.o.Path, w.seal, w.header(o))
+	if k.boot != "" {
+		k.ready, err = openLog(k.o.Path, k.seal, h)
 	}
 	if err != nil {
-		w.status.Cold = err
+		k.status.Cold = err
 		if !errors.Is(err, errNoFile) {
-			w.log.Warn("warm start: the state is listed from the server", zap.NamedError("err", err))
+			k.log.Warn("warm start: the state is listed from the server", zap.NamedError("err", err))
 		}
 		return false
 	}
-	w.file, w.newest = w.ready.file, w.ready.version
-	w.status.Warm, w.status.Objects, w.status.Version = true, len(w.ready.index), w.ready.version
+	k.file, k.newest = k.ready.file, k.ready.version
+	k.status.Warm, k.status.Objects, k.status.Version = true, len(k.ready.index), k.ready.version
 	return true
 }
 
@@ -249,43 +295,43 @@ func (w *ListerWatcher[T]) ofShard(o api.Options[T]) bool {
 }
 
 // concerns reports whether a list is one of the whole collection.
-func (w *ListerWatcher[T]) concerns(o api.Options[T]) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return o.LabelSelector == w.labels && o.FieldSelector == w.fields
+func (k *keeper) concerns(h header) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return h.Labels == k.labels && h.Fields == k.fields
 }
 
-func (w *ListerWatcher[T]) watching(change int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watches += change
+func (k *keeper) watching(change int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.watches += change
 }
 
 // noting returns an OnUndecodable that gives up the file, because the file has no place for an object that cannot be
 // decoded: the next start would show an older state of it.
-func (w *ListerWatcher[T]) noting(then func(*api.UndecodableError) error) func(*api.UndecodableError) error {
+func (k *keeper) noting(then func(*api.UndecodableError) error) func(*api.UndecodableError) error {
 	if then == nil {
 		return nil // the error ends the request
 	}
 	return func(e *api.UndecodableError) error {
-		w.mu.Lock()
-		if w.file != nil || w.next != nil {
-			w.giveUp(e)
+		k.mu.Lock()
+		if k.file != nil || k.next != nil {
+			k.giveUp(e)
 		}
-		w.mu.Unlock()
+		k.mu.Unlock()
 		return then(e)
 	}
 }
 
 // first returns the state for the first list, or nil for a list from the server.
-func (w *ListerWatcher[T]) first(o api.Options[T]) *replayed {
-	if !w.open(o) {
+func (k *keeper) first(h header) *replayed {
+	if !k.open(h) {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	state := w.ready
-	w.ready = nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	state := k.ready
+	k.ready = nil
 	return state
 }
 

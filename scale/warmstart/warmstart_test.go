@@ -224,21 +224,71 @@ func warm[T api.Object](t *testing.T, valueOf func(T) string) {
 	})
 }
 
-// TestPackedInformer holds the objects as bytes, and checks them against the server.
+// TestPackedInformer starts agents that hold the objects of one file in different forms, and checks them against the
+// server. So each form reads what another one has written.
 func TestPackedInformer(t *testing.T) {
+	reverse := func(dst, src []byte) []byte {
+		dst = append(dst, src[1:]...) // shorter, so that it is kept
+		slices.Reverse(dst)
+		return dst
+	}
+	coded := packed.Coded[*configMap](func([][]byte) (func(dst, src []byte) []byte, func(dst, src []byte) ([]byte, error), error) {
+		return reverse, func(dst, src []byte) ([]byte, error) {
+			dst = append(append(dst, '{'), src...)
+			slices.Reverse(dst[1:])
+			return dst, nil
+		}, nil
+	})
+	onMachine(t, func(m *machine) {
+		want := map[string]string{}
+		for i := range 40 { // enough to train with
+			name := fmt.Sprint("o", i)
+			m.set(name, "1")
+			want[name] = "1"
+		}
+		forms := []informer.Holding[*configMap]{nil, packed.Bytes[*configMap](), coded, packed.Bytes[*configMap](), coded, nil}
+		for i, form := range forms {
+			o := informer.Options[*configMap]{Hold: form, Check: driftcheck.Every(time.Minute)}
+			want["o0"] = fmt.Sprint("while no agent runs ", i)
+			m.set("o0", want["o0"])
+			p := m.start(o)
+			require.Equal(m, want, p.values())
+			require.Equal(m, i > 0, p.warm.Status().Warm)
+			if i > 0 {
+				require.Equal(m, []string{"watch"}, p.requests())
+			}
+			want["o1"] = fmt.Sprint("while one runs ", i)
+			m.set("o1", want["o1"])
+			<-time.After(2 * time.Minute)
+			require.Equal(m, want, p.values())
+			check := p.inf.Status().Check
+			require.NotZero(m, check.Checks)
+			require.NoError(m, check.Err)
+			require.Zero(m, check.Missed)
+			p.end()
+		}
+		require.Empty(m, m.logs.All())
+	})
+}
+
+// TestPackedInAnotherFormat keeps objects of a type that the file has in protobuf, and the server sends in JSON.
+func TestPackedInAnotherFormat(t *testing.T) {
+	type partial = metav1.PartialObjectMetadata
 	onMachine(t, func(m *machine) {
 		m.set("a", "1")
-		o := informer.Options[*configMap]{Hold: packed.Bytes[*configMap](), Check: driftcheck.Every(time.Minute)}
-		m.start(o).end()
-		m.set("a", "2")
-		p := m.start(o)
-		require.Equal(m, map[string]string{"a": "2"}, p.values())
-		require.Equal(m, []string{"watch"}, p.requests())
-		<-time.After(2 * time.Minute)
-		check := p.inf.Status().Check
-		require.NotZero(m, check.Checks)
-		require.NoError(m, check.Err)
-		require.Zero(m, check.Missed)
+		for _, first := range []bool{true, false} {
+			w := must.Get(warmstart.New(apiclient.NewPartial[*partial](m.Client, configMaps, ""), m.o))(m)
+			inf := informer.New(w, informer.Options[*partial]{Hold: packed.Bytes[*partial]()})
+			stop := m.Start(inf.Run)
+			synctest.Wait()
+			o, ok := inf.Cache().Get(api.Key{Namespace: "default", Name: "a"})
+			require.True(m, ok)
+			require.Equal(m, "a", o.Name)
+			require.Equal(m, !first, w.Status().Warm)
+			require.NoError(m, w.Status().Stopped)
+			stop()
+			require.NoError(m, w.Close())
+		}
 	})
 }
 
