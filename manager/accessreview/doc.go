@@ -9,7 +9,8 @@
 //	server, err := manager.NewServer("metrics", manager.ServerOptions{Address: ":8443", TLS: tls, Handler: handler})
 //
 // A ClusterRole with nonResourceURLs: [/metrics] and verbs: [get] allows Prometheus to read it. Serve it with TLS,
-// because everybody who reads a token can use it. See ExampleFilter.
+// because everybody who reads a token can use it. Package program also serves /metrics at the admin address, without
+// the filter; set AdminOptions.Metrics to http.NotFoundHandler() to prevent that. See ExampleFilter.
 //
 // # Promises
 //
