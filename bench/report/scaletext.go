@@ -28,7 +28,8 @@ measures 50,000. A replica that starts its caches only as the leader saves memor
 const scaleShards = `There are three ways to hold less in each replica. A type of your own has only the fields that you read. Package
 ` + "`packed`" + ` holds whole objects as bytes. Package ` + "`shard`" + ` divides the objects of a controller among replicas, so that
 each works on its part and holds its part; [its decision](decisions/0033-shards.md) has the reasons. By default, objects
-also share equal parts; "unshared" is ` + "`reflector.Memory.NoSharedParts`" + `.
+also share equal parts; "unshared" is ` + "`reflector.Memory.NoSharedParts`" + `. "Compressed" is ` + "`packed.Coded`" + ` with the module
+scale/packed/zstd.
 
 ## With shards, each replica holds a part
 

@@ -15,7 +15,7 @@
 //	pod, exists := pods.Cache().Get(key) // a new copy
 //	pod.Labels["mine"] = "yes"           // the caller owns it
 //
-// See Example.
+// With the module scale/packed/zstd, packed.Coded[*corev1.Pod](zstd.Train) keeps them compressed. See Example.
 //
 // # Promises
 //
