@@ -39,7 +39,8 @@ func NewPartial[T api.Object](c *Client, r api.Resource, namespace string) *Part
 	return &PartialClient[T]{endpoint: e, codec: codecOf[T](c, r)}
 }
 
-// Codec returns the codec of the client, with its tables of strings and parts. Package warmstart uses it.
+// Codec returns the codec of the client, with its tables of strings and parts. Its Accept shows which formats the
+// client requests.
 func (p *PartialClient[T]) Codec() *codec.Codec[T] { return p.codec }
 
 // identity has everything that decides what a client reads.

@@ -41,7 +41,7 @@ type Options struct {
 	// Namespace confines informers and clients to one namespace. Empty means all namespaces.
 	Namespace string
 	// Lease is the namespace and name of a Lease. Of several replicas, only its holder reconciles. The zero value means
-	// that every replica does.
+	// that every replica does. An empty namespace means the pod's; outside a pod it is an error.
 	Lease api.Key
 
 	// Check compares the caches of Typed and Partial with the server from time to time: driftcheck.Every(time.Hour).
@@ -149,13 +149,17 @@ func (p *Program) makeManager() (err error) {
 		o.Admin.Metrics = metrics.Handler(p.Registry)
 	}
 	if o.Elector == nil && p.o.Lease != (api.Key{}) {
-		o.Elector, err = leaderelection.New(p.Client, leaderelection.Options{
-			Namespace: p.o.Lease.Namespace, Name: p.o.Lease.Name, OnSlowPath: p.Metrics.SlowPath(api.FormatKey(p.o.Lease)),
+		var slowPath func()
+		elector, err := leaderelection.New(p.Client, leaderelection.Options{
+			Namespace: p.o.Lease.Namespace, Name: p.o.Lease.Name, OnSlowPath: func() { slowPath() },
 		})
+		if err != nil {
+			return err
+		}
+		slowPath = p.Metrics.SlowPath(api.FormatKey(elector.Lease())) // the elector knows the namespace of the pod
+		o.Elector = elector
 	}
-	if err == nil {
-		p.Manager, err = manager.New(o)
-	}
+	p.Manager, err = manager.New(o)
 	return err
 }
 

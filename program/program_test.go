@@ -136,6 +136,20 @@ func TestInvalidOptions(t *testing.T) {
 	require.ErrorContains(t, err, "Namespace is empty", "a lease needs a namespace outside a pod")
 }
 
+// TestLeaseInThePod names a lease without its namespace, which is the pod's.
+func TestLeaseInThePod(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "shop")
+	p := offline(t, program.Options{Lease: api.Key{Name: "mill"}})
+	lease := map[string]string{}
+	for _, family := range must.Get(p.Registry.Gather())(t) {
+		switch family.GetName() {
+		case "leader_election_slowpath_total", "leader_election_master_status":
+			lease[family.GetName()] = family.GetMetric()[0].GetLabel()[0].GetValue()
+		}
+	}
+	require.Equal(t, map[string]string{"leader_election_slowpath_total": "shop/mill", "leader_election_master_status": "shop/mill"}, lease)
+}
+
 // offline returns a program whose server does not answer.
 func offline(t *testing.T, o program.Options) *program.Program {
 	t.Helper()

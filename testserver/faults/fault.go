@@ -6,7 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault is a failure of the server that a test requests.
+// Fault is a failure of the server that a test requests. If several faults with the same effect match, only the one
+// that was injected first happens, and the others do not count the match. Faults with different effects can affect the
+// same request.
 type Fault struct {
 	// Match selects the affected requests, watch frames or list items. The zero Match selects all.
 	Match Match
