@@ -2,8 +2,8 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// recordingTotals is the part of a recorder of package recording that metrics need. *recording.Recorder and
-// *recording.Ring implement it. This package does not link recording.
+// recordingTotals is the part of a recorder that metrics need. *recording.Recorder implements it. This package does not
+// link recording.
 type recordingTotals interface {
 	// Totals returns the numbers of recording.Stats. It is called at every scrape.
 	Totals() (streams, events, bytes, written, lost uint64)
@@ -17,7 +17,7 @@ func newRecordingFamilies(c *catalog) recordingFamilies {
 		streams: c.counter("leat_recording_streams_total", "Lists and watches that the recording contains.", "recording"),
 		events:  c.counter("leat_recording_events_total", "Frames of watches that the recording contains.", "recording"),
 		bytes:   c.counter("leat_recording_received_bytes_total", "Bytes of the recorded answers.", "recording"),
-		written: c.counter("leat_recording_written_bytes_total", "Bytes of the file, or of all segments of a ring.", "recording"),
+		written: c.counter("leat_recording_written_bytes_total", "Bytes of the file.", "recording"),
 		lost:    c.counter("leat_recording_lost_streams_total", "Lists and watches whose recording is not complete.", "recording"),
 	}
 }

@@ -75,9 +75,6 @@ var addable = map[string]struct {
 	"recording.Recorder": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
 		return must.Get(recording.New(io.Discard, recording.Options{}))(t)
 	}, "recording", `leat_recording_streams_total{recording="recording"}`},
-	"recording.Ring": {func(t *testing.T, _ *apiclient.Client) manager.Runnable {
-		return must.Get(recording.NewRing(recording.RingOptions{Dir: t.TempDir()}))(t)
-	}, "recording", `leat_recording_streams_total{recording="recording"}`},
 	"shard.Member": {func(t *testing.T, c *apiclient.Client) manager.Runnable {
 		return must.Get(shard.New(c, shard.Options{Namespace: "default", Group: "mill"}))(t)
 	}, "cannot list the group", `leat_shard_members{group="mill"}`},

@@ -48,7 +48,7 @@ var table = []layer{
 	{"scale/warmstart", "api codec internal/regularfile"},
 	{"observe/recording/internal/frame", ""},
 	{"observe/recording/internal/redact", "api internal/quote"},
-	{"observe/recording", "api codec internal/quote internal/regularfile observe/recording/internal/frame observe/recording/internal/redact"},
+	{"observe/recording", "api codec internal/quote observe/recording/internal/frame observe/recording/internal/redact"},
 	{"api/hashrange", ""},
 	{"scale/scopes/internal/merge", "api deltafifo"},
 	{"scale/scopes", "api cache deltafifo informer reflector internal/runstate scale/scopes/internal/merge"},

@@ -105,7 +105,6 @@ func BenchmarkTap(b *testing.B) {
 	}{
 		{"tap=none", nil},
 		{"tap=file", toFile},
-		{"tap=ring", toRing},
 	} {
 		b.Run(mode.name, func(b *testing.B) {
 			var body io.Reader = &around{b: stream}
@@ -140,15 +139,6 @@ func toFile(b *testing.B, o recording.Options) *recording.Recorder {
 		b.Fatal(err)
 	}
 	return r
-}
-
-// toRing records to a ring that is so small that it forgets all the time.
-func toRing(b *testing.B, o recording.Options) *recording.Recorder {
-	r, err := recording.NewRing(recording.RingOptions{Options: o, Dir: b.TempDir(), MaxBytes: 16 << 20})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r.Recorder
 }
 
 // tappedBody returns a body that is recorded.

@@ -34,8 +34,6 @@
 //  6. A timeline has at every moment what the running informers of the client had cached.
 //  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test. That
 //     of a stepped source has exactly the cache that production had at each version.
-//  8. A ring keeps the changes of its last minutes and the state before them, within its bounds, and writes both to a
-//     file.
 //
 // # Concurrency
 //

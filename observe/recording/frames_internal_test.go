@@ -48,7 +48,7 @@ func recordPieces(t *testing.T, o Options, contentType string, bodies ...[][]byt
 		r := must.Get(New(&out, o))(t)
 		stop := fixture.Start(t, r.Run)
 		for i, answer := range bodies {
-			rt := r.Wrap(answers(func(*http.Request) (*http.Response, error) {
+			rt := r.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {contentType}}, Body: &pieces{slices.Clone(answer)}}, nil
 			}))
 			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods?watch=true", nil)
@@ -125,7 +125,7 @@ func (w *watched) protobuf(pod *corev1.Pod) []byte {
 	raw := must.Get(pod.Marshal())(w)
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}
 	object := must.Get(unknown.Marshal())(w)
-	event := must.Get((&metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: append([]byte(magic), object...)}}).Marshal())(w)
+	event := must.Get((&metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: append([]byte("k8s\x00"), object...)}}).Marshal())(w)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...)
 }
 

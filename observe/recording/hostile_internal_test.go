@@ -118,12 +118,12 @@ func TestManyRequests(t *testing.T) {
 
 // TestScopesAreAddedOnce opens requests of a scope while too many are open.
 func TestScopesAreAddedOnce(t *testing.T) {
-	l := newLoader[*identified](nil)
+	l := newLoader[*unstructured.Unstructured]()
 	l.running = maxRunning
 	for id := range uint64(3) {
 		s := &Stream{ID: id, Plural: "pods", Version: "v1", Code: 200, Watch: true}
 		l.record(Record{Kind: Opened, Stream: s})
-		require.Empty(t, l.kinds[s.Resource()].all())
+		require.Empty(t, l.kinds[s.Resource()].scopes)
 	}
 }
 

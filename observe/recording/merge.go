@@ -30,7 +30,6 @@ type scopeState struct {
 	pages   []*codec.Packed // of a list that is not complete
 	paging  bool            // the next page continues it
 	stream  *Stream         // the first one
-	kind    string          // of the objects; a ring needs it
 }
 
 // requests are what a timeline reads of a scope.
@@ -83,25 +82,6 @@ func (k *kind[T]) add(s *Stream) *scopeState {
 	return sc
 }
 
-// keep forgets the scopes that used does not report.
-func (k *kind[T]) keep(used func(*scopeState) bool) {
-	for namespace, all := range k.scopes {
-		all = slices.DeleteFunc(all, func(sc *scopeState) bool { return !used(sc) })
-		if k.scopes[namespace] = all; len(all) == 0 {
-			delete(k.scopes, namespace)
-		}
-	}
-}
-
-// all returns the scopes, ordered by namespace.
-func (k *kind[T]) all() (all []*scopeState) {
-	for _, s := range k.scopes {
-		all = append(all, s...)
-	}
-	slices.SortStableFunc(all, func(a, b *scopeState) int { return strings.Compare(a.stream.Namespace, b.stream.Namespace) })
-	return all
-}
-
 // newest returns the newest state of an object in all scopes. Metadata count only if no scope has the whole object.
 // now is what another scope has just learned. It ends an older state in a scope that nobody follows any more.
 func (d *decoding[T]) newest(key api.Key, now state) (newest state) {
@@ -137,9 +117,6 @@ func (d *decoding[T]) newest(key api.Key, now state) (newest state) {
 // remove notes a deletion that the present scope says, and adds the change. A scope with a selector does not know
 // whether the object is deleted or does not match any more.
 func (d *decoding[T]) remove(key api.Key, c Change[T]) {
-	if d.loader.only {
-		return
-	}
 	if !d.stream.selects() {
 		d.kind.deleted[key] = state{version: c.ResourceVersion, epoch: d.loader.epoch}
 	}
@@ -171,9 +148,6 @@ func (d *decoding[T]) gone(before map[api.Key]*codec.Packed) (all []api.Key) {
 // merge adds a change, if the newest state of all scopes has changed. c has what the change of the scope says.
 func (d *decoding[T]) merge(key api.Key, c Change[T]) {
 	l, k := d.loader, d.kind
-	if l.only {
-		return
-	}
 	newest := d.newest(key, state{version: c.ResourceVersion, epoch: l.epoch})
 	newest.initial = c.Initial
 	old := k.merged[key]

@@ -92,8 +92,8 @@ const (
 	Closed
 	// Broken is the end of an answer whose connection failed.
 	Broken
-	// Lost means that the recorder could not keep the rest of the stream: the disk was too slow, a frame was too large,
-	// or a list kept too many segments of a ring.
+	// Lost means that the recorder could not keep the rest of the stream: the disk was too slow, or a frame was too
+	// large.
 	Lost
 )
 

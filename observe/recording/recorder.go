@@ -82,10 +82,8 @@ type Stats struct {
 	Streams uint64 // lists and watches that have begun
 	Events  uint64 // frames of watches, with bookmarks
 	Bytes   uint64 // of answers
-	Written uint64 // bytes of the file, or of all segments of the ring
-	// Lost has the streams that are not complete, because the backlog was full, a frame was too large, or a list kept
-	// too many segments of a ring.
-	Lost uint64
+	Written uint64 // bytes of the file
+	Lost    uint64 // streams that are not complete, because the backlog was full or a frame was too large
 	// Redacted has the number of replaced fields for each element of Options.Redact. If it is 0, no received object had
 	// the field, or its path is wrong.
 	Redacted []uint64
@@ -98,15 +96,12 @@ type Recorder struct {
 	log    *zap.Logger
 	redact redact.Paths
 	key    []byte
-	sink   sink
+	w      *writer // belongs to the goroutine of Run
 
 	streams, events, bytes, written, lost atomic.Uint64
 
 	dirty chan struct{} // has an element if there is something to write
 	much  chan struct{} // has an element if a block or more waits
-
-	writing sync.Mutex // guards sink and used; held while the backlog is written
-	used    backlog    // the last one that was written
 
 	mu      sync.Mutex // guards the fields below
 	state   recorderState
@@ -122,15 +117,6 @@ const (
 	running
 	over
 )
-
-// sink is where a Recorder writes. Recorder.writing guards it.
-type sink interface {
-	opened(*Stream)
-	data(id uint64, at time.Time, data []byte)
-	ended(kind RecordKind, id uint64, at time.Time)
-	flush() error
-	close() error
-}
 
 // backlog is what the tap has copied and Run has not yet written.
 type backlog struct {
@@ -183,15 +169,6 @@ func chunk(free *[][]byte, n int) []byte {
 // New returns a Recorder that writes to w. The caller closes w after Run has returned. The error is that of a wrong
 // Redaction.
 func New(w io.Writer, o Options) (*Recorder, error) {
-	r, err := newRecorder(o)
-	if err != nil {
-		return nil, err
-	}
-	r.sink = newWriter(&counted{w, &r.written}, time.Now())
-	return r, nil
-}
-
-func newRecorder(o Options) (*Recorder, error) {
 	o.Backlog, o.Redact = cmp.Or(o.Backlog, defaultBacklog), slices.Clone(o.Redact)
 	compiled, err := redact.Compile(paths(o.Redact))
 	if err != nil {
@@ -205,6 +182,7 @@ func newRecorder(o Options) (*Recorder, error) {
 		_, _ = rand.Read(r.key) // never fails
 	}
 	r.drained.L = &r.mu
+	r.w = newWriter(&counted{w, &r.written}, time.Now())
 	return r, nil
 }
 
@@ -271,14 +249,12 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.backlog = backlog{}
 	r.drained.Broadcast()
 	r.mu.Unlock()
-	r.writing.Lock()
 	if err == nil {
 		r.process(rest)
 	}
-	if closed := r.sink.close(); err == nil {
+	if closed := r.w.close(); err == nil {
 		err = closed // an earlier error says more
 	}
-	r.writing.Unlock()
 	r.logEnd(err)
 	if err != nil && r.o.OnError != nil {
 		r.o.OnError(err)
@@ -305,6 +281,7 @@ func (r *Recorder) write(ctx context.Context) error {
 	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
 	var logged uint64 // lost streams
+	var used backlog  // the last one that was written
 	for {
 		if lost := r.lost.Load(); lost > 0 && lost >= 2*logged { // the log stays short if each stream is lost
 			r.log.Warn("streams are not complete", zap.Uint64("lost", lost))
@@ -324,26 +301,13 @@ func (r *Recorder) write(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			}
-			r.drain()
+			used = r.swap(used)
+			r.process(used)
 		}
-		if err := r.flush(); err != nil {
+		if err := r.w.flush(); err != nil {
 			return err
 		}
 	}
-}
-
-// drain passes the backlog to the sink.
-func (r *Recorder) drain() {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	r.used = r.swap(r.used)
-	r.process(r.used)
-}
-
-func (r *Recorder) flush() error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	return r.sink.flush()
 }
 
 // swap returns the backlog, and continues with an empty one. It takes the memory of the one that was used before.
@@ -375,7 +339,7 @@ func (r *Recorder) swap(used backlog) backlog {
 // maxEntries bounds the entries whose memory stays after a burst.
 const maxEntries = 4096
 
-// process passes the entries of a backlog to the sink.
+// process writes the entries of a backlog.
 func (r *Recorder) process(b backlog) {
 	for _, e := range b.entries {
 		e.stream.write(e)

@@ -62,13 +62,10 @@ func (s *Scope) At(t time.Time) (p Progress, ok bool) {
 // Requests returns the number of requests that had an answer.
 func (p Progress) Requests() int { return p.Lists + p.Watches + p.Failed }
 
-// progress returns the Scope of a stream, and makes it if it does not exist. It returns nil if only the state is
-// wanted; the methods below do nothing then.
+// progress returns the Scope of a stream, and makes it if it does not exist.
 func (l *loader[T]) progress(s *Stream) *Scope {
-	if l.only {
-		return nil
-	}
-	key := use(s)
+	key := s.scope()
+	key.contentType = "" // a request that is refused may have another one
 	sc := l.progresses[key]
 	if sc == nil {
 		sc = &Scope{
@@ -83,9 +80,6 @@ func (l *loader[T]) progress(s *Stream) *Scope {
 
 // opened notes the head of an answer.
 func (s *Scope) opened(stream *Stream) {
-	if s == nil {
-		return
-	}
 	s.state.Code = 0
 	switch {
 	case stream.Code != http.StatusOK && stream.Code != http.StatusSwitchingProtocols:
@@ -119,39 +113,30 @@ func (s *Scope) set(stream *Stream, a Activity) {
 
 // listed notes a complete list or WatchList.
 func (s *Scope) listed(stream *Stream) {
-	switch {
-	case s == nil:
-	case stream.Watch:
-		s.state.WatchLists++
-		s.set(stream, Watching)
-	default:
+	if !stream.Watch {
 		s.state.Lists++
+		return
 	}
+	s.state.WatchLists++
+	s.set(stream, Watching)
 }
 
 // event notes an event of a watch.
 func (s *Scope) event(bookmark bool) {
-	switch {
-	case s == nil:
-	case bookmark:
+	if bookmark {
 		s.state.Bookmarks++
-	default:
+	} else {
 		s.state.Events++
 	}
 }
 
 func (s *Scope) ended(stream *Stream, kind RecordKind) {
-	if s != nil {
-		s.set(stream, None)
-		s.state.Ended = kind
-	}
+	s.set(stream, None)
+	s.state.Ended = kind
 }
 
 // mark adds the present state to the history.
 func (s *Scope) mark(at time.Time, bytes int, known *scopeState) {
-	if s == nil {
-		return
-	}
 	s.state.Activity = None
 	for _, a := range []Activity{Listing, WatchListing, Watching} {
 		if s.busy[a] > 0 {

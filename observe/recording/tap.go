@@ -178,14 +178,14 @@ func (t *tap) close(kind RecordKind) {
 	t.recorder.add(tapped{kind: kind, stream: t, at: time.Now()})
 }
 
-// write passes an entry of the backlog to the sink.
+// write writes an entry of the backlog.
 func (t *tap) write(e tapped) {
 	r := t.recorder
 	switch {
 	case t.ended:
 	case e.kind == Opened:
 		t.At = e.at
-		r.sink.opened(t.Stream)
+		r.w.opened(t.Stream)
 		if t.Note != "" {
 			t.end(Ended, e)
 		}
@@ -196,13 +196,13 @@ func (t *tap) write(e tapped) {
 		}
 	default:
 		if rest := t.frames.Rest(); len(rest) > 0 {
-			r.sink.data(t.ID, e.at, rest)
+			r.w.data(t.ID, e.at, rest)
 		}
 		t.end(e.kind, e)
 	}
 }
 
-// divide redacts data and passes the frames that are complete to the sink.
+// divide redacts data and writes the frames that are complete.
 func (t *tap) divide(e tapped) (err error) {
 	data := e.data
 	if t.filter != nil {
@@ -218,7 +218,7 @@ func (t *tap) divide(e tapped) (err error) {
 	t.recorder.events.Add(t.frames.Frames - before)
 	for _, whole := range [][]byte{first, rest} {
 		if len(whole) > 0 {
-			t.recorder.sink.data(t.ID, e.at, whole)
+			t.recorder.w.data(t.ID, e.at, whole)
 		}
 	}
 	return nil
@@ -229,6 +229,6 @@ func (t *tap) end(kind RecordKind, e tapped) {
 	if kind == Lost {
 		t.recorder.lost.Add(1)
 	}
-	t.recorder.sink.ended(kind, t.ID, e.at)
+	t.recorder.w.ended(kind, t.ID, e.at)
 	t.filter, t.frames = nil, frame.Divider{}
 }

@@ -63,7 +63,7 @@ func (c Change[T]) Before() (object T, ok bool, err error) {
 // *unstructured.Unstructured, which cannot be decoded from protobuf. The error is that of the
 // context.
 func Load[T api.Object](ctx context.Context, r *Reader, want func(*Stream) bool) (*Timeline[T], error) {
-	l := newLoader[T](nil)
+	l := newLoader[T]()
 	l.timeline.first, l.timeline.last = r.Span()
 	for _, s := range r.Streams() {
 		if s.Note == "" && (want == nil || want(s)) {
@@ -178,20 +178,18 @@ type loader[T api.Object] struct {
 	kinds    map[api.Resource]*kind[T] // by the resource without its kind
 	order    []*kind[T]
 	epoch    int
-	only     bool // only the state of the scopes is wanted, and no change
 	noted    map[string]bool
 
 	progresses map[scope]*Scope // by use
 }
 
-// newLoader returns a loader. keep may be nil; see codec.Packer.Codec.
-func newLoader[T api.Object](keep func(p *codec.Packed, plain []byte)) *loader[T] {
+func newLoader[T api.Object]() *loader[T] {
 	l := &loader[T]{
 		packer: codec.NewPacker[T](codec.Options{MaxObjectBytes: maxRecord}), streams: map[uint64]*decoding[T]{},
 		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{}, progresses: map[scope]*Scope{},
 		requests: map[scope]requests{}, noted: map[string]bool{},
 	}
-	l.codec = l.packer.Codec(keep)
+	l.codec = l.packer.Codec(nil)
 	return l
 }
 
@@ -208,9 +206,7 @@ const noteTime = "15:04:05"
 func (l *loader[T]) record(rec Record) {
 	d := l.streams[rec.Stream.ID]
 	if rec.Kind == Opened {
-		if d == nil { // otherwise a later segment of a ring describes it again
-			l.open(rec)
-		}
+		l.open(rec)
 		return
 	}
 	if d == nil || d.over {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"iter"
 )
 
 // MaxSize limits the bytes of a frame. It is above the largest frame that package codec reads.
@@ -90,18 +89,4 @@ func (f *Divider) complete(b []byte) (n int) {
 		f.Frames++
 	}
 	return n
-}
-
-// Of yields the frames of a record of a watch. The last one may be incomplete.
-func Of(data []byte, protobuf bool) iter.Seq2[[]byte, bool] {
-	f := Divider{Watch: true, Protobuf: protobuf}
-	return func(yield func([]byte, bool) bool) {
-		for len(data) > 0 {
-			n, complete := f.finish(data)
-			if !yield(data[:n], complete) {
-				return
-			}
-			data = data[n:]
-		}
-	}
 }
