@@ -41,35 +41,6 @@ func TestRecreateNoticesTheLastPod(t *testing.T) {
 	})
 }
 
-// TestOrphansAreAdopted creates a ReplicaSet and a Pod that have no owner and match the selector.
-func TestOrphansAreAdopted(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(asIs)
-		w.Pass(time.Minute)
-		mine := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
-		set := mine.DeepCopy()
-		set.ObjectMeta = metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: map[string]string{"app": "web"}}
-		set.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"}
-		set.Spec.Template.Spec.Containers[0].Image = "web:0"
-		_, err := w.Server.Create(workload.ReplicaSets, set)
-		require.NoError(w, err)
-		w.Pass(time.Minute)
-		_, err = w.Server.Create(workload.Pods, &corev1.Pod{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: mine.Spec.Template.Labels},
-		})
-		require.NoError(w, err)
-		w.Pass(time.Minute)
-		for _, s := range testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "") {
-			require.Equal(w, w.deployment().UID, metav1.GetControllerOf(s).UID, s.Name)
-		}
-		require.Len(w, w.pods(), 4, "there is one Pod too many, and the cheapest one is deleted")
-		for _, p := range w.pods() {
-			require.Equal(w, mine.UID, metav1.GetControllerOf(p).UID)
-		}
-	})
-}
-
 // TestTerminatingPodsAreNotAwaited scales down, and up again while the deleted Pods are still terminating. The
 // expectation of a deletion is met when the deletionTimestamp is set.
 func TestTerminatingPodsAreNotAwaited(t *testing.T) {

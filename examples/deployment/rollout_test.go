@@ -49,75 +49,6 @@ func TestRollOut(t *testing.T) {
 	})
 }
 
-func TestPodsFollowTheTemplate(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(func(d *appsv1.Deployment) {
-			d.Spec.Template.Annotations = map[string]string{"note": "x"}
-			d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "fast"}
-		})
-		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
-		hash := set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-		require.NotEmpty(w, hash)
-		require.Equal(w, "web-"+hash, set.Name)
-		require.Equal(w, hash, set.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey])
-		for _, p := range w.pods() {
-			require.Equal(w, map[string]string{"app": "web", appsv1.DefaultDeploymentUniqueLabelKey: hash}, p.Labels)
-			require.Equal(w, map[string]string{"note": "x"}, p.Annotations)
-			require.Equal(w, map[string]string{"disk": "fast"}, p.Spec.NodeSelector)
-			require.Equal(w, set.Name+"-", p.GenerateName)
-			require.Equal(w, set.UID, p.OwnerReferences[0].UID)
-		}
-	})
-}
-
-func TestProgressDeadlineIsExact(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(func(d *appsv1.Deployment) {
-			seconds := int32(60)
-			d.Spec.ProgressDeadlineSeconds = &seconds
-			image("web:broken")(d)
-		})
-		// The fourth Pod of the set made progress at the start. The deadline is counted from then, plus the second that
-		// covers the truncated fractions of the condition's time.
-		w.Pass(61*time.Second - time.Nanosecond)
-		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
-		w.Pass(time.Nanosecond)
-		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing))
-		w.Pass(time.Hour)
-		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "there is no retry")
-
-		w.edit(image("web:2"))
-		w.Pass(time.Minute)
-		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
-		require.Equal(w, []string{"1: 0/0 web:broken", "2: 4/4 web:2"}, w.sets())
-	})
-}
-
-func TestPauseAndResume(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(func(d *appsv1.Deployment) {
-			seconds := int32(60)
-			d.Spec.ProgressDeadlineSeconds = &seconds
-		})
-		w.Pass(time.Minute)
-		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
-		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
-		w.edit(image("web:2"))
-		w.edit(scale(6))
-		w.Pass(time.Hour)
-		require.Equal(w, []string{"1: 6/6 web:1"}, w.sets(), "paused, it is only scaled")
-		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
-		d := w.deployment()
-		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
-
-		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = false })
-		require.NotEqual(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "the pause does not count towards the deadline")
-		w.Pass(time.Minute)
-		require.Equal(w, []string{"1: 0/0 web:1", "2: 6/6 web:2"}, w.sets())
-		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
-	})
-}
-
 func TestRecreate(t *testing.T) {
 	inProgram(t, func(w *world) {
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
@@ -132,21 +63,6 @@ func TestRecreate(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
 		require.Empty(w, w.Errors())
-	})
-}
-
-func TestMinReadySeconds(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 10 })
-		w.Pass(3 * time.Second) // the Pods are ready then
-		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
-		require.EqualValues(w, 4, w.deployment().Status.ReadyReplicas)
-		w.Pass(10*time.Second - time.Nanosecond)
-		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
-		w.Pass(time.Nanosecond)
-		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
-		w.edit(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 0 })
-		require.EqualValues(w, 0, testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0].Spec.MinReadySeconds)
 	})
 }
 
@@ -265,18 +181,6 @@ func TestRollbackToNothing(t *testing.T) {
 	}
 }
 
-func TestHistoryIsKeptWithinItsLimit(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32); *d.Spec.RevisionHistoryLimit = 2 })
-		for _, name := range []string{"web:2", "web:3", "web:4", "web:5"} {
-			w.Pass(time.Minute)
-			w.edit(image(name))
-		}
-		w.Pass(time.Minute)
-		require.Equal(w, []string{"3: 0/0 web:3", "4: 0/0 web:4", "5: 4/4 web:5"}, w.sets())
-	})
-}
-
 // TestScaleInMidRollout scales a Deployment whose rollout is stuck in the middle: each set keeps its part.
 func TestScaleInMidRollout(t *testing.T) {
 	inProgram(t, func(w *world) {
@@ -313,5 +217,40 @@ func TestNodePressureIsRepaired(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Len(w, w.pods(), 5, "the failed Pod stays, so that a user can inspect it")
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
+	})
+}
+
+func TestHistoryIsKeptWithinItsLimit(t *testing.T) {
+	inProgram(t, func(w *world) {
+		w.deploy(func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32); *d.Spec.RevisionHistoryLimit = 2 })
+		for _, name := range []string{"web:2", "web:3", "web:4", "web:5"} {
+			w.Pass(time.Minute)
+			w.edit(image(name))
+		}
+		w.Pass(time.Minute)
+		require.Equal(w, []string{"3: 0/0 web:3", "4: 0/0 web:4", "5: 4/4 web:5"}, w.sets())
+	})
+}
+
+func TestProgressDeadlineIsExact(t *testing.T) {
+	inProgram(t, func(w *world) {
+		w.deploy(func(d *appsv1.Deployment) {
+			seconds := int32(60)
+			d.Spec.ProgressDeadlineSeconds = &seconds
+			image("web:broken")(d)
+		})
+		// The fourth Pod of the set made progress at the start. The deadline is counted from then, plus the second that
+		// covers the truncated fractions of the condition's time.
+		w.Pass(61*time.Second - time.Nanosecond)
+		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
+		w.Pass(time.Nanosecond)
+		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing))
+		w.Pass(time.Hour)
+		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "there is no retry")
+
+		w.edit(image("web:2"))
+		w.Pass(time.Minute)
+		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
+		require.Equal(w, []string{"1: 0/0 web:broken", "2: 4/4 web:2"}, w.sets())
 	})
 }

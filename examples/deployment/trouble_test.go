@@ -26,32 +26,6 @@ import (
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-// TestOrphansAreAdoptedAndStrangersReleased removes the ReplicaSets of a Deployment and gives them back, with owner
-// references and with labels.
-func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(asIs)
-		w.Pass(time.Minute)
-		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
-		change := func(f func(*unstructured.Unstructured)) *appsv1.ReplicaSet {
-			_, err := w.Server.Edit(workload.ReplicaSets, api.KeyOf(set), f)
-			require.NoError(w, err)
-			w.Pass(time.Second)
-			return testkit.Get[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, api.KeyOf(set))
-		}
-		adopted := change(func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
-		require.Equal(w, w.deployment().UID, metav1.GetControllerOf(adopted).UID)
-		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets(), "and nothing else has changed")
-
-		released := change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "other"}) })
-		require.Empty(w, released.OwnerReferences)
-		w.Pass(time.Minute)
-		require.Len(w, w.sets(), 2, "there is a new one instead")
-		require.EqualValues(w, 1, *w.deployment().Status.CollisionCount, "with another name, because that one is taken")
-		require.EqualValues(w, 4, w.deployment().Status.Replicas)
-	})
-}
-
 func TestOrphanedPods(t *testing.T) {
 	inProgram(t, func(w *world) {
 		w.deploy(asIs)
@@ -181,37 +155,6 @@ func TestNamespaceThatEnds(t *testing.T) {
 			require.Empty(w, w.Errors(), resource)
 		})
 	}
-}
-
-// TestRolloutUnderFaults makes two rollouts while the server has all faults that lose no data: requests fail,
-// connections break, watches end.
-func TestRolloutUnderFaults(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(asIs)
-		w.Pass(time.Minute)
-		writes := faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}
-		watches := faults.Match{Verbs: []string{"watch"}}
-		for i, f := range []faults.Fault{
-			{Match: writes, Skip: 2, Times: 3, Effect: faults.Fail{Code: 500}},
-			{Match: writes, Skip: 1, Times: 2, Effect: faults.Fail{Code: 429, RetryAfter: time.Second}},
-			{Match: writes, Skip: 3, Times: 3, Effect: faults.Reset{}},
-			{Match: writes, Times: 3, Effect: faults.Cut{After: 10, Abrupt: true}},
-			{Match: watches, Effect: faults.Disconnect{Abrupt: true}},
-			{Match: watches, Times: 6, Effect: faults.EndWatch{}},
-			{Match: watches, Effect: faults.Compact{}},
-			{Match: watches, Times: 20, Effect: faults.Duplicate{}},
-		} {
-			w.Server.Inject(f)
-			w.edit(image("web:" + string(rune('a'+i))))
-			w.Pass(5 * time.Minute)
-			w.Server.Heal()
-			w.Pass(5 * time.Minute)
-			d := w.deployment()
-			require.EqualValues(w, 4, d.Status.AvailableReplicas, "%T", f.Effect)
-			require.EqualValues(w, 4, d.Status.UpdatedReplicas, "%T", f.Effect)
-			require.Len(w, w.pods(), 4, "%T", f.Effect)
-		}
-	})
 }
 
 // TestStoppedBetweenTwoWrites stops the program before each write of a rollout, as a crash would. A new program
@@ -346,5 +289,31 @@ func TestADecisionWaitsForTheOneBefore(t *testing.T) {
 		require.Equal(w, []string{"1: 0/6 web:1"}, w.sets())
 		require.Equal(w, w.deployment().Generation, w.deployment().Status.ObservedGeneration)
 		require.Empty(w, w.Errors())
+	})
+}
+
+// TestOrphansAreAdoptedAndStrangersReleased removes the ReplicaSets of a Deployment and gives them back, with owner
+// references and with labels.
+func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
+	inProgram(t, func(w *world) {
+		w.deploy(asIs)
+		w.Pass(time.Minute)
+		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
+		change := func(f func(*unstructured.Unstructured)) *appsv1.ReplicaSet {
+			_, err := w.Server.Edit(workload.ReplicaSets, api.KeyOf(set), f)
+			require.NoError(w, err)
+			w.Pass(time.Second)
+			return testkit.Get[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, api.KeyOf(set))
+		}
+		adopted := change(func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+		require.Equal(w, w.deployment().UID, metav1.GetControllerOf(adopted).UID)
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets(), "and nothing else has changed")
+
+		released := change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "other"}) })
+		require.Empty(w, released.OwnerReferences)
+		w.Pass(time.Minute)
+		require.Len(w, w.sets(), 2, "there is a new one instead")
+		require.EqualValues(w, 1, *w.deployment().Status.CollisionCount, "with another name, because that one is taken")
+		require.EqualValues(w, 4, w.deployment().Status.Replicas)
 	})
 }

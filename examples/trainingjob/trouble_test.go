@@ -22,31 +22,6 @@ import (
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-func TestInvalidJobs(t *testing.T) {
-	for says, change := range map[string]func(*job.TrainingJob){
-		"a chief, a master or a worker": func(j *job.TrainingJob) { j.Spec.Replicas = nil },
-		"must be 0 or 1": func(j *job.TrainingJob) {
-			j.Spec.Replicas[job.Chief] = j.Spec.Replicas[job.Worker]
-		},
-		`needs a container with the name "tensorflow"`: func(j *job.TrainingJob) {
-			j.Spec.Replicas[job.Chief].Template.Spec.Containers[0].Name = "main"
-		},
-	} {
-		inProgram(t, func(w *world) {
-			w.submit(change)
-			w.Pass(time.Hour)
-			require.Equal(w, "Created Failed", w.state())
-			require.Equal(w, "InvalidSpec", w.reason(job.Failed))
-			require.Equal(w, []string{"InvalidSpec", "JobCreated"}, w.events())
-			require.Len(w, w.Errors(), 1)
-			require.Contains(w, w.Errors()[0], "is not retried")
-			require.Contains(w, w.Errors()[0], says)
-			require.Empty(w, w.pods())
-			require.EqualValues(w, 1, w.counts.Failed.Load())
-		})
-	}
-}
-
 // TestNothingIsCountedTwice starts several programs one after another on the same jobs.
 func TestNothingIsCountedTwice(t *testing.T) {
 	inProgram(t, func(w *world) {
@@ -106,43 +81,6 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 			require.Equal(w, "Created Succeeded", w.state(), "stopped at write %d", at)
 			require.Empty(w, w.pods(), "stopped at write %d", at)
 			require.Equal(w, made, w.Requests("create", "pods"), "a succeeded replica does not run again")
-		})
-	}
-}
-
-// TestTrainingUnderFaults runs jobs to their end while the server has all faults that lose no data.
-func TestTrainingUnderFaults(t *testing.T) {
-	writes := faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}
-	watches := faults.Match{Verbs: []string{"watch"}}
-	for _, f := range []faults.Fault{
-		{Match: writes, Skip: 2, Times: 3, Effect: faults.Fail{Code: 500}},
-		{Match: writes, Skip: 1, Times: 2, Effect: faults.Fail{Code: 429, RetryAfter: time.Second}},
-		{Match: writes, Skip: 3, Times: 3, Effect: faults.Reset{}},
-		{Match: writes, Times: 3, Effect: faults.Cut{After: 10, Abrupt: true}},
-		{Match: watches, Effect: faults.Disconnect{Abrupt: true}},
-		{Match: watches, Times: 6, Effect: faults.EndWatch{}},
-		{Match: watches, Effect: faults.Compact{}},
-		{Match: watches, Times: 20, Effect: faults.Duplicate{}},
-	} {
-		inProgram(t, func(w *world) {
-			w.Server.Inject(f)
-			w.submit(asIs)
-			w.Pass(5 * time.Minute)
-			w.Server.Heal()
-			w.Pass(6 * time.Minute)
-			require.Equal(w, everybody, w.pods(), "%T", f.Effect)
-			require.Equal(w, everybody, w.services(), "%T", f.Effect)
-			w.Server.Inject(f)
-			w.ends("worker-1", corev1.PodFailed, 143)
-			w.Pass(5 * time.Minute)
-			w.Server.Heal()
-			w.Pass(6 * time.Minute)
-			require.Equal(w, everybody, w.pods(), "%T", f.Effect)
-			require.EqualValues(w, 1, w.job().Status.Restarts, "%T", f.Effect)
-			w.ends("chief-0", corev1.PodSucceeded, 0)
-			w.Pass(6 * time.Minute)
-			require.Equal(w, "Created Succeeded", w.state(), "%T", f.Effect)
-			require.Equal(w, []string{"chief-0"}, w.pods(), "%T", f.Effect)
 		})
 	}
 }
@@ -286,4 +224,29 @@ func TestAdmin(t *testing.T) {
 		require.NoError(t, <-served)
 	}
 	require.Contains(t, stderr.String(), waits)
+}
+
+func TestInvalidJobs(t *testing.T) {
+	for says, change := range map[string]func(*job.TrainingJob){
+		"a chief, a master or a worker": func(j *job.TrainingJob) { j.Spec.Replicas = nil },
+		"must be 0 or 1": func(j *job.TrainingJob) {
+			j.Spec.Replicas[job.Chief] = j.Spec.Replicas[job.Worker]
+		},
+		`needs a container with the name "tensorflow"`: func(j *job.TrainingJob) {
+			j.Spec.Replicas[job.Chief].Template.Spec.Containers[0].Name = "main"
+		},
+	} {
+		inProgram(t, func(w *world) {
+			w.submit(change)
+			w.Pass(time.Hour)
+			require.Equal(w, "Created Failed", w.state())
+			require.Equal(w, "InvalidSpec", w.reason(job.Failed))
+			require.Equal(w, []string{"InvalidSpec", "JobCreated"}, w.events())
+			require.Len(w, w.Errors(), 1)
+			require.Contains(w, w.Errors()[0], "is not retried")
+			require.Contains(w, w.Errors()[0], says)
+			require.Empty(w, w.pods())
+			require.EqualValues(w, 1, w.counts.Failed.Load())
+		})
+	}
 }

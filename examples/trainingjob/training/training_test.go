@@ -187,26 +187,6 @@ func TestCountsFollowTheWrite(t *testing.T) {
 	})
 }
 
-// TestOrphansAreAdopted also checks that surplus orphans are deleted.
-func TestOrphansAreAdopted(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.submit(1, asIs)
-		orphan := metav1.ObjectMeta{
-			Namespace: mnist.Namespace, Name: "orphan",
-			Labels: map[string]string{job.LabelJob: "mnist", job.LabelType: "worker", job.LabelIndex: "1"},
-		}
-		_, err := w.server.Create(Pods, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: orphan})
-		require.NoError(w, err)
-		synctest.Wait()
-		_, err = w.server.Create(Services, &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: orphan})
-		require.NoError(w, err)
-		synctest.Wait()
-		require.Equal(w, 2, w.requests("patch", Pods)+w.requests("patch", Services))
-		require.Equal(w, 1, w.count(Pods))
-		require.Equal(w, 1, w.count(Services))
-	})
-}
-
 // TestNamesakesAreSpared replaces a job by another of the same name, which the cache does not show yet, when its time
 // to live ends.
 func TestNamesakesAreSpared(t *testing.T) {

@@ -1,7 +1,6 @@
 package training
 
 import (
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,19 +63,6 @@ func TestAProlongedLifeIsNoticed(t *testing.T) {
 		_, err = w.server.Get(job.Resource, mnist)
 		require.Error(w, err)
 		require.Zero(w, w.logs.Len())
-	})
-}
-
-// TestFarDeadlinesDoNotCauseReconciles has a deadline that no timer can hold. The job is reconciled as rarely as any
-// other.
-func TestFarDeadlinesDoNotCauseReconciles(t *testing.T) {
-	inWorld(t, func(w *world) {
-		far := int64(math.MaxInt64)
-		w.submit(1, func(j *job.TrainingJob) { j.Spec.ActiveDeadlineSeconds = &far })
-		reconciles := len(w.reports)
-		pass(time.Hour)
-		require.Len(w, w.reports, reconciles)
-		require.False(w, job.Finished(w.job()))
 	})
 }
 
