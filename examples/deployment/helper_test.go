@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,8 +28,7 @@ var web = api.Key{Namespace: "shop", Name: "web"}
 // world is the whole program and a server in memory, in a bubble of fake time.
 type world struct {
 	*testkit.Kit
-	registry *prometheus.Registry // of the program that was started last
-	program  *testkit.Program
+	program *testkit.Program
 }
 
 // inWorld runs a test with a server. The test starts the program.
@@ -69,7 +67,6 @@ func (w *world) newProgram(o cli.Options, log *zap.Logger) *program.Program {
 	w.Helper()
 	p, err := program.New(o.Apply(program.Options{Name: "deployment", Client: w.Client, Logger: cmp.Or(log, zap.NewNop())}))
 	require.NoError(w, err)
-	w.registry = p.Registry
 	return p
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/testkit"
@@ -179,28 +178,6 @@ func TestRollbackToNothing(t *testing.T) {
 			require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 		})
 	}
-}
-
-// TestScaleInMidRollout scales a Deployment whose rollout is stuck in the middle: each set keeps its part.
-func TestScaleInMidRollout(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.deploy(func(d *appsv1.Deployment) {
-			scale(10)(d)
-			surge, unavailable := intstr.FromInt32(3), intstr.FromInt32(2)
-			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}
-		})
-		w.Pass(time.Minute)
-		w.edit(image("web:broken"))
-		w.Pass(time.Minute)
-		require.Equal(w, []string{"1: 8/8 web:1", "2: 0/5 web:broken"}, w.sets())
-		w.edit(scale(20))
-		w.Pass(time.Minute)
-		require.Equal(w, []string{"1: 14/14 web:1", "2: 0/9 web:broken"}, w.sets())
-		w.edit(scale(0))
-		w.Pass(time.Minute)
-		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/0 web:broken"}, w.sets())
-		require.Empty(w, w.Errors())
-	})
 }
 
 func TestNodePressureIsRepaired(t *testing.T) {

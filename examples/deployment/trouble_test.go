@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +17,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -223,44 +219,6 @@ func TestCommandLine(t *testing.T) {
 			require.True(t, strings.HasPrefix(lines[len(lines)-1], "deployment: "), "%s: %s", name, &stderr)
 		}
 	}
-}
-
-// TestTheLeaderWorks runs two replicas. Only the leader works; the other one works after the leader has ended.
-func TestTheLeaderWorks(t *testing.T) {
-	inWorld(t, testserver.Options{}, func(w *world) {
-		leads := func(shown *prometheus.Registry) string {
-			scrape := httptest.NewRecorder()
-			metrics.Handler(shown).ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-			_, value, _ := strings.Cut(scrape.Body.String(), `leader_election_master_status{name="kube-system/deployment"} `)
-			return value[:min(1, len(value))] // an elector that has ended has no metrics
-		}
-		start := func() (stop func()) {
-			p := w.newProgram(cli.Options{Workers: 1, Lease: api.Key{Namespace: "kube-system", Name: "deployment"}}, nil)
-			o := options{Program: p, parts: map[string]bool{partDeployment: true}}
-			ctx, cancel := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() { ended <- serve(ctx, o) }()
-			w.Idle()
-			return func() {
-				cancel()
-				require.NoError(w, <-ended)
-			}
-		}
-		first := start()
-		former := w.registry
-		second := start()
-		require.Equal(w, "1 0", leads(former)+" "+leads(w.registry))
-		w.deploy(asIs)
-		w.Pass(time.Minute)
-		require.Len(w, w.sets(), 1)
-		first()
-		w.Pass(20 * time.Second)
-		require.Equal(w, " 1", leads(former)+" "+leads(w.registry))
-		w.edit(image("web:2"))
-		w.Pass(time.Second)
-		require.Len(w, w.sets(), 2)
-		second()
-	})
 }
 
 // TestADecisionWaitsForTheOneBefore hides the ReplicaSet of the first decision from the cache. Without the gate, the

@@ -64,36 +64,3 @@ func scaleWorkers(n int32) func(*job.TrainingJob) {
 		j.Spec.Replicas[job.Worker] = r
 	}
 }
-
-func TestSuspendAndResume(t *testing.T) {
-	inProgram(t, func(w *world) {
-		w.submit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
-		require.Empty(w, w.pods())
-		require.Equal(w, "Created Suspended", w.state())
-		require.Nil(w, w.job().Status.StartTime)
-
-		w.Pass(time.Minute)
-		ten := int64(10)
-		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend, j.Spec.ActiveDeadlineSeconds = false, &ten })
-		require.Equal(w, everybody, w.pods())
-		require.Equal(w, "JobResumed", w.reason(job.Suspended))
-		w.runs("chief-0")
-		require.Equal(w, "Created Running", w.state())
-
-		w.Pass(9 * time.Second)
-		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
-		require.Empty(w, w.pods())
-		require.Empty(w, w.services())
-		require.Equal(w, "Created Suspended", w.state())
-		w.Pass(time.Hour)
-		require.Equal(w, "Created Suspended", w.state(), "the deadline does not apply while the job is suspended")
-
-		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
-		w.Pass(10*time.Second - 1)
-		require.Equal(w, "Created", w.state(), "the deadline starts again")
-		w.Pass(1)
-		require.Equal(w, "Created Failed", w.state())
-		require.Equal(w, "DeadlineExceeded", w.reason(job.Failed))
-		require.Empty(w, w.pods())
-	})
-}

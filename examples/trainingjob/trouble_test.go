@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/testkit"
@@ -161,69 +158,6 @@ func TestCommandLine(t *testing.T) {
 			require.True(t, strings.HasPrefix(lines[len(lines)-1], "trainingjob: "), "%s: %s", name, &stderr)
 		}
 	}
-}
-
-// TestAdmin calls the admin server over loopback, because it accepts no other connections.
-func TestAdmin(t *testing.T) {
-	server := testserver.New(testserver.Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	listens := func() net.Listener {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		return l
-	}
-	l, admin := listens(), listens()
-	address := admin.Addr().String()
-	require.NoError(t, admin.Close())
-	served := make(chan error, 2)
-	go func() { served <- server.Run(ctx) }()
-	go func() { served <- server.Serve(ctx, l) }()
-	var stderr bytes.Buffer
-	code := make(chan int, 1)
-	go func() {
-		code <- command().Run(ctx, []string{"--server", "http://" + l.Addr().String(), "--admin", address}, &stderr)
-	}()
-
-	get := func(path string) (int, string) {
-		answer, err := http.Get("http://" + address + path)
-		if err != nil {
-			return 0, err.Error()
-		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		return answer.StatusCode, string(body)
-	}
-	eventually := func(path string, want int, says string) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			status, body := get(path)
-			return status == want && strings.Contains(body, says)
-		}, 20*time.Second, 10*time.Millisecond, "%s", path)
-	}
-	eventually("/readyz?verbose", 500, "[-]definition failed")
-	eventually("/healthz", 200, "ok")
-	eventually("/metrics", 200, "rest_client_requests_total{code=\"404\"") // the request for TrainingJobs got 404, and the program waits
-	client, err := apiclient.New(apiclient.Config{Host: "http://" + l.Addr().String()})
-	require.NoError(t, err)
-	require.NoError(t, job.Install(ctx, client))
-	eventually("/readyz?verbose", 200, "[+]definition ok")
-	eventually("/metrics", 200, "\ntrainingjob_created_total 0\n")
-	eventually("/metrics", 200, "controller_runtime_max_concurrent_reconciles{controller=\"trainingjob\"} 5\n")
-	for _, series := range []string{
-		"rest_client_requests_total{", "workqueue_depth{", "leat_gate_waits_total{", "leat_recorder_events_total{",
-		"leat_informer_objects{", "pods", "services", "trainingjobs.training.leat.example",
-	} {
-		_, body := get("/metrics")
-		require.Contains(t, body, series)
-	}
-	eventually("/debug/controllers/trainingjob", 200, "trainingjob")
-	cancel()
-	require.Zero(t, <-code, "%s", &stderr)
-	for range 2 {
-		require.NoError(t, <-served)
-	}
-	require.Contains(t, stderr.String(), waits)
 }
 
 func TestInvalidJobs(t *testing.T) {
