@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/leatproject/leat/adapter/zapslog"
 	"github.com/leatproject/leat/api"
 	leatcache "github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
@@ -127,7 +130,8 @@ func (s *sharedInformer[T]) RunWithContext(ctx context.Context) {
 		return
 	}
 	defer s.stopped.Store(true)
-	s.informer().UseLogger(Logger(klog.LoggerWithValues(klog.FromContext(ctx), "informer", s.name())))
+	log := klog.LoggerWithValues(klog.FromContext(ctx), "informer", s.name())
+	s.informer().UseLogger(zap.New(zapslog.NewCore(logr.ToSlogHandler(log))))
 	if err := s.informer().Run(ctx); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "The informer ended", "informer", s.name())
 	}

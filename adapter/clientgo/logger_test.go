@@ -9,45 +9,10 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/leatproject/leat/adapter/clientgo"
 	"github.com/leatproject/leat/adapter/zapslog"
 )
-
-func TestLogger(t *testing.T) {
-	var lines []string
-	sink := func(verbosity int) funcr.Options { return funcr.Options{Verbosity: verbosity} }
-	logger := func(verbosity int) *zap.Logger {
-		return clientgo.Logger(funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, sink(verbosity)))
-	}
-	take := func() []string {
-		defer func() { lines = nil }()
-		return lines
-	}
-	log := logger(0).Named("reflector").With(zap.String("resource", "pods"))
-	log.Debug("hidden")
-	log.Info("started", zap.Int("attempt", 2))
-	log.Warn("slow", zap.NamedError("err", errors.New("late")))
-	log.Error("failed", zap.Error(errors.New("no")), zap.Stringer("key", key("a")))
-	require.Equal(t, []string{
-		`reflector "level"=0 "msg"="started" "resource"="pods" "attempt"=2`,
-		`reflector "level"=0 "msg"="slow" "resource"="pods" "err"="late"`,
-		`reflector "msg"="failed" "error"="no" "resource"="pods" "key"="default/a"`,
-	}, take())
-	inlined := zap.Inline(zapcore.ObjectMarshalerFunc(func(e zapcore.ObjectEncoder) error {
-		e.AddString("b", "2")
-		e.AddInt("a", 1)
-		return nil
-	}))
-	logger(0).With(inlined, zap.Namespace("pod")).Info("nested", zap.String("name", "x"), zap.Error(errors.New("late")))
-	require.Equal(t, []string{` "level"=0 "msg"="nested" "a"=1 "b"="2" "pod.name"="x" "pod.err"="late"`}, take())
-	logger(4).Debug("shown")
-	require.Equal(t, []string{` "level"=4 "msg"="shown"`}, take())
-	require.NoError(t, log.Sync())
-	require.NotContains(t, fmt.Sprint(take()), "hidden")
-}
 
 // TestLogrThroughSlog tries the two lines that package zapslog names for a program whose logger is that of logr.
 func TestLogrThroughSlog(t *testing.T) {
