@@ -24,11 +24,3 @@ func ExampleNewCore() {
 	log.Info("synced", zap.String("resource", "pods"), zap.Int("objects", 3))
 	// Output: level=INFO msg=synced resource=pods objects=3
 }
-
-// A program logs with slog to the logger of leat.
-func ExampleNewHandler() {
-	leat := zap.NewExample()
-	log := slog.New(zapslog.NewHandler(leat.Core()))
-	log.Info("grinding", "sacks", 7)
-	// Output: {"level":"info","msg":"grinding","sacks":7}
-}

@@ -6,47 +6,17 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/slogtest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/adapter/zapslog"
 )
 
-// TestHandler runs the tests that every handler of slog must pass.
-func TestHandler(t *testing.T) {
-	var logs *observer.ObservedLogs
-	slogtest.Run(t, func(*testing.T) slog.Handler {
-		var c zapcore.Core
-		c, logs = observer.New(zapcore.DebugLevel)
-		return zapslog.NewHandler(c)
-	}, func(*testing.T) map[string]any {
-		e := logs.All()[0]
-		all := e.ContextMap()
-		all[slog.MessageKey], all[slog.LevelKey] = e.Message, e.Level
-		if !e.Time.IsZero() {
-			all[slog.TimeKey] = e.Time
-		}
-		return all
-	})
-}
-
-// TestLevels maps the levels in both directions.
+// TestLevels maps the levels.
 func TestLevels(t *testing.T) {
-	for from, want := range map[slog.Level]zapcore.Level{
-		-8: zapcore.DebugLevel, slog.LevelDebug: zapcore.DebugLevel, slog.LevelInfo: zapcore.InfoLevel, 2: zapcore.InfoLevel,
-		slog.LevelWarn: zapcore.WarnLevel, slog.LevelError: zapcore.ErrorLevel, 20: zapcore.ErrorLevel,
-	} {
-		c, logs := observer.New(zapcore.DebugLevel)
-		slog.New(zapslog.NewHandler(c)).Log(t.Context(), from, "a")
-		require.Equal(t, want, logs.All()[0].Level)
-		require.True(t, logs.All()[0].Caller.Defined)
-		require.Contains(t, logs.All()[0].Caller.File, "zapslog_test.go")
-	}
 	for from, want := range map[zapcore.Level]slog.Level{
 		zapcore.DebugLevel: slog.LevelDebug, zapcore.InfoLevel: slog.LevelInfo, zapcore.WarnLevel: slog.LevelWarn, zapcore.ErrorLevel: slog.LevelError,
 	} {
@@ -97,5 +67,4 @@ func TestCore(t *testing.T) {
 	stack := lineOf(t, slog.LevelDebug, func(l *zap.Logger) { l.WithOptions(zap.AddStacktrace(zap.InfoLevel)).Info("a") })
 	require.Contains(t, stack["stack"], "TestCore")
 	require.Panics(t, func() { zapslog.NewCore(nil) })
-	require.Panics(t, func() { zapslog.NewHandler(nil) })
 }
