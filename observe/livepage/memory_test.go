@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/testserver/faults"
@@ -39,24 +38,4 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 		}
 		require.Less(t, heaps[2], heaps[0]+heaps[0]/50+500_000)
 	})
-}
-
-// BenchmarkState requests the state of a page with one informer, as a viewer does every second.
-func BenchmarkState(b *testing.B) {
-	p, err := livepage.New(livepage.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	w := &world{}
-	if w.Client, err = apiclient.New(apiclient.Config{Host: "http://127.0.0.1"}); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := p.Register("", w.informer(informer.Options[*configMap]{})); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if code := send(p, true, http.MethodGet, "/state").Code; code != http.StatusOK {
-			b.Fatal(code)
-		}
-	}
 }

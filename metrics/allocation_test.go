@@ -1,18 +1,15 @@
 package metrics_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/metrics"
-	"github.com/leatproject/leat/workqueue"
 )
 
 // told keeps the functions that a member adds to a part.
@@ -54,7 +51,7 @@ func (c toldInformer) Trace(t informer.Trace) func() {
 }
 
 // hooks are the functions that are called between two scrapes.
-func hooks(t testing.TB) map[string]func() {
+func hooks(t *testing.T) map[string]func() {
 	m, _ := registered(t)
 	var c told
 	shown(t)(m.Controller(&c))
@@ -81,48 +78,5 @@ func TestNothingIsAllocated(t *testing.T) {
 			allocations-- // for the three digits of its code
 		}
 		require.Zero(t, allocations, name)
-	}
-}
-
-func BenchmarkHooks(b *testing.B) {
-	for name, hook := range hooks(b) {
-		b.Run("hook="+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				hook()
-			}
-		})
-	}
-}
-
-// BenchmarkController measures the cost of a reconcile, with and without metrics.
-func BenchmarkController(b *testing.B) {
-	for _, yes := range []bool{false, true} {
-		name := "shown=no"
-		if yes {
-			name = "shown=yes"
-		}
-		b.Run(name, func(b *testing.B) {
-			ctx, cancel := context.WithCancel(b.Context())
-			reconciled := make(chan struct{})
-			ctl := controller.New("mill", controller.Func[string](func(context.Context, string) (controller.Result, error) {
-				reconciled <- struct{}{}
-				return controller.Result{}, nil
-			}), controller.Options{})
-			if yes {
-				m, err := metrics.New(prometheus.NewRegistry())
-				require.NoError(b, err)
-				shown(b)(m.Controller(ctl))
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- ctl.Run(ctx) }()
-			b.ReportAllocs()
-			for b.Loop() {
-				ctl.Add("key", workqueue.Item{})
-				<-reconciled
-			}
-			cancel()
-			require.NoError(b, <-ended)
-		})
 	}
 }
