@@ -1,6 +1,6 @@
 // Command rooms changes the imports of leat's packages from their paths in v0.1.0 to those of today. It changes the Go
-// files in a folder and below it, also names of packages that changed: "status.Set" becomes "conditions.Set". It prints
-// the files that it changed. Run it a second time, and it changes nothing.
+// files in a folder and below it. A package whose name has changed keeps its old name in a file, as the name of the
+// import. The command prints the files that it changed. Run it a second time, and it changes nothing.
 //
 // Usage: rooms folder
 package main
@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -49,12 +48,8 @@ var moves = []move{
 	{"zapslog", "adapter/zapslog", "zapslog"},
 }
 
-// move is the move of a package. Its new name is the last element of its new path.
+// move is the move of a package. name is its old name; the new one is the last element of its new path.
 type move struct{ from, to, name string }
-
-func (m move) newName() string { return path.Base(m.to) }
-
-func (m move) renamed() bool { return m.newName() != m.name }
 
 // moveOf returns the move of a path below the module, and the new path.
 func moveOf(at string) (m move, to string, ok bool) {
@@ -85,70 +80,34 @@ func changeImports(root string) error {
 		switch {
 		case err != nil:
 			return err
-		case !d.IsDir():
+		case !d.IsDir() && strings.HasSuffix(name, ".go"):
+			if err := changeFile(name); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 			return nil
-		case name != root && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_'):
+		case d.IsDir() && name != root && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_'):
 			return fs.SkipDir
 		}
-		return changeFolder(name)
+		return nil
 	})
 }
 
-// changeFolder changes the Go files of one folder.
-func changeFolder(folder string) error {
-	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+// changeFile changes the imports of one file. A renamed package keeps its old name, as the name of the import.
+func changeFile(name string) error {
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	set, files := token.NewFileSet(), map[string]*ast.File{}
-	declared := map[[2]string]bool{} // packages and what they declare
-	for _, name := range names {
-		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		files[name] = file
-		for declaredName := range file.Scope.Objects {
-			declared[[2]string{file.Name.Name, declaredName}] = true
-		}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, content, parser.ImportsOnly)
+	if err != nil {
+		return err
 	}
-	for _, name := range names {
-		before, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		after, err := changeFile(set, files[name], before, declared)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if bytes.Equal(before, after) {
-			continue
-		}
-		fmt.Println(name)
-		if err := os.WriteFile(name, after, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// edit replaces a part of a file.
-type edit struct {
-	from, to int
-	text     string
-}
-
-// changeFile returns the content of a file with new imports. A renamed package keeps its old name, as the name of the
-// import, where the file uses the new name for something else.
-func changeFile(set *token.FileSet, file *ast.File, content []byte, declared map[[2]string]bool) ([]byte, error) {
-	var edits []edit
-	replace := func(n ast.Node, text string) {
-		edits = append(edits, edit{set.Position(n.Pos()).Offset, set.Position(n.End()).Offset, text})
-	}
-	for _, spec := range file.Imports {
+	after := content
+	for _, spec := range slices.Backward(file.Imports) { // from the end, because a change moves what follows
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		at, own := strings.CutPrefix(imported, module)
 		m, to, moved := moveOf(at)
@@ -156,98 +115,20 @@ func changeFile(set *token.FileSet, file *ast.File, content []byte, declared map
 			continue
 		}
 		text := strconv.Quote(module + to)
-		if spec.Name != nil && at == m.from && spec.Name.Name == m.newName() {
-			replace(spec, text)
-			continue
+		if spec.Name == nil && at == m.from && path.Base(m.to) != m.name {
+			text = m.name + " " + text
 		}
-		if spec.Name == nil && at == m.from && m.renamed() {
-			uses := usesOf(file, m.name)
-			if declared[[2]string{file.Name.Name, m.newName()}] || isTaken(file, m.newName(), uses) {
-				text = m.name + " " + text
-			} else {
-				for _, use := range uses {
-					replace(use, m.newName())
-				}
-			}
-		}
-		replace(spec.Path, text)
+		from, end := set.Position(spec.Path.Pos()).Offset, set.Position(spec.Path.End()).Offset
+		after = slices.Concat(after[:from], []byte(text), after[end:])
 	}
-	if len(edits) == 0 {
-		return content, nil
+	if bytes.Equal(content, after) {
+		return nil
 	}
-	formatted, _ := format.Source(content)
-	wasFormatted := bytes.Equal(content, formatted)
-	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
-	for _, e := range edits {
-		content = slices.Concat(content[:e.from], []byte(e.text), content[e.to:])
-	}
-	if !wasFormatted {
-		return content, nil
-	}
-	return format.Source(content)
-}
-
-// usesOf returns the uses of an imported package. A local variable of the same name is no use.
-func usesOf(file *ast.File, name string) (uses []*ast.Ident) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := selector.X.(*ast.Ident); ok && id.Name == name && id.Obj == nil {
-				uses = append(uses, id)
-			}
-		}
-		return true
-	})
-	return uses
-}
-
-// isTaken reports whether a file imports another package of a name, or has a local name that hides the package.
-func isTaken(file *ast.File, name string, uses []*ast.Ident) bool {
-	for _, spec := range file.Imports {
-		imported, _ := strconv.Unquote(spec.Path.Value)
-		if spec.Name != nil && spec.Name.Name == name || spec.Name == nil && path.Base(imported) == name {
-			return true
+	fmt.Println(name)
+	if formatted, err := format.Source(content); err == nil && bytes.Equal(formatted, content) {
+		if after, err = format.Source(after); err != nil {
+			return err
 		}
 	}
-	return hides(file, name, uses)
-}
-
-// hides reports whether a local name hides the package at one of its uses.
-func hides(file *ast.File, name string, uses []*ast.Ident) (hidden bool) {
-	ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		if !ok || id.Name != name || id.Obj == nil || id.Obj.Pos() != id.Pos() {
-			return true
-		}
-		from, to := scopeOf(id, stack)
-		for _, use := range uses {
-			hidden = hidden || from <= use.Pos() && use.Pos() < to
-		}
-		return true
-	})
-	return hidden
-}
-
-// scopeOf returns where a declared name holds: from the end of its declaration to the end of the block. The stack has
-// the nodes around the name. The names of fields hold nowhere. changeFolder knows the names of the package.
-func scopeOf(id *ast.Ident, stack []ast.Node) (from, to token.Pos) {
-	for _, n := range slices.Backward(stack) {
-		switch n := n.(type) {
-		case *ast.StructType, *ast.InterfaceType:
-			return token.NoPos, token.NoPos
-		case *ast.AssignStmt, *ast.ValueSpec, *ast.TypeSpec:
-			from = max(from, n.End())
-		case *ast.RangeStmt:
-			return n.Body.Pos(), n.End()
-		case *ast.FuncDecl:
-			if n.Body == nil || n.Name.Pos() == id.Pos() {
-				return token.NoPos, token.NoPos
-			}
-			return max(from, n.Body.Pos()), n.End()
-		case *ast.FuncLit:
-			return max(from, n.Body.Pos()), n.End()
-		case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause, *ast.IfStmt, *ast.ForStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt:
-			return max(from, n.Pos()), n.End()
-		}
-	}
-	return token.NoPos, token.NoPos
+	return os.WriteFile(name, after, 0o644)
 }
