@@ -6,56 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
-
-// queryDeleteOptions reads the options of a deletion without a body.
-func queryDeleteOptions(o *metav1.DeleteOptions, q url.Values) error {
-	if text := q.Get("gracePeriodSeconds"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
-		o.GracePeriodSeconds = &n
-	}
-	if text := q.Get("propagationPolicy"); text != "" {
-		policy := metav1.DeletionPropagation(text)
-		o.PropagationPolicy = &policy
-	}
-	if q.Has("orphanDependents") {
-		orphan := BoolParam(q, "orphanDependents")
-		o.OrphanDependents = &orphan //lint:ignore SA1019 old clients still send it
-	}
-	o.DryRun = q["dryRun"]
-	o.Preconditions = queryPreconditions(q)
-	return nil
-}
-
-// queryPreconditions returns the preconditions in a query, or nil. A deletion of a collection also lists with the
-// resource version, and then deletes only objects that have this version.
-func queryPreconditions(q url.Values) *metav1.Preconditions {
-	uid, version := types.UID(q.Get("uid")), q.Get("resourceVersion")
-	if uid == "" && version == "" {
-		return nil
-	}
-	p := &metav1.Preconditions{}
-	if uid != "" {
-		p.UID = &uid
-	}
-	if version != "" {
-		p.ResourceVersion = &version
-	}
-	return p
-}
 
 // ParseDeleteOptions reads the options from the body, or from the query if there is no body.
 func ParseDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
@@ -75,8 +33,11 @@ func ParseDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 			}
 			return o, apierrors.NewBadRequest(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", kind).Error())
 		}
-	} else if err := queryDeleteOptions(&o, r.URL.Query()); err != nil {
-		return o, err
+	} else {
+		query := withoutEmpty(r.URL.Query(), "gracePeriodSeconds", "propagationPolicy")
+		if err := metav1.Convert_url_Values_To_v1_DeleteOptions(&query, &o, nil); err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
 	}
 	if errs := metav1validation.ValidateDeleteOptions(&o); len(errs) > 0 {
 		return o, invalidDelete(errs)

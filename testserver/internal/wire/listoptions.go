@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,36 +16,23 @@ import (
 )
 
 // ParseListOptions reads the parameters of a list or a watch. An invalid number is a 400.
-func ParseListOptions(q url.Values) (metav1.ListOptions, error) {
-	o := metav1.ListOptions{
-		LabelSelector:        q.Get("labelSelector"),
-		FieldSelector:        q.Get("fieldSelector"),
-		Watch:                BoolParam(q, "watch"),
-		AllowWatchBookmarks:  BoolParam(q, "allowWatchBookmarks"),
-		ResourceVersion:      q.Get("resourceVersion"),
-		ResourceVersionMatch: metav1.ResourceVersionMatch(q.Get("resourceVersionMatch")),
-		Continue:             q.Get("continue"),
-		ShardSelector:        q.Get("shardSelector"),
-	}
-	if text := q.Get("limit"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return o, apierrors.NewBadRequest(err.Error())
-		}
-		o.Limit = n
-	}
-	if text := q.Get("timeoutSeconds"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return o, apierrors.NewBadRequest(err.Error())
-		}
-		o.TimeoutSeconds = &n
-	}
-	if q.Has("sendInitialEvents") {
-		send := BoolParam(q, "sendInitialEvents")
-		o.SendInitialEvents = &send
+func ParseListOptions(q url.Values) (o metav1.ListOptions, err error) {
+	q = withoutEmpty(q, "limit", "timeoutSeconds")
+	if err := metav1.Convert_url_Values_To_v1_ListOptions(&q, &o, nil); err != nil {
+		return o, apierrors.NewBadRequest(err.Error())
 	}
 	return o, nil
+}
+
+// withoutEmpty returns a query without some parameters if they are empty.
+func withoutEmpty(q url.Values, names ...string) url.Values {
+	for _, name := range names {
+		if q.Has(name) && q.Get(name) == "" {
+			q = maps.Clone(q)
+			q.Del(name)
+		}
+	}
+	return q
 }
 
 // CheckListOptions rejects invalid combinations. Each is a cause of one 422.
