@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/object"
-	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/writer"
 )

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/internal/sameorigin"
 	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/object"
-	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/writer"

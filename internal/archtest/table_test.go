@@ -66,25 +66,25 @@ var table = []layer{
 	{"scale/shard", "api apiclient controller workqueue internal/runstate api/hashrange"},
 	{"observe/livepage", "api workqueue informer reflector controller cachedclient manager scale/shard internal/runstate internal/sameorigin"},
 	{"metrics program", everything},
-	{"testserver/internal/object testserver/internal/pipe testserver/internal/signal", ""},
+	{"testserver/internal/object testserver/internal/signal internal/pipe", ""},
 	{"testserver/internal/registry", "api testserver/internal/object"},
 	{"testserver/internal/fieldmanager", "testserver/internal/object testserver/internal/registry"},
 	{"testserver/internal/store", "api api/hashrange testserver/internal/object testserver/internal/registry testserver/internal/signal"},
 	{"testserver/internal/extension", "api testserver/internal/object testserver/internal/registry testserver/internal/store"},
 	{"testserver/internal/writer", "api testserver/internal/extension testserver/internal/fieldmanager testserver/internal/object testserver/internal/registry testserver/internal/store"},
-	{"testserver/internal/wire", "api testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store"},
+	{"testserver/internal/wire", "api testserver/internal/object internal/pipe testserver/internal/registry testserver/internal/store"},
 	{"testserver/faults", ""},
-	{"testserver/internal/disturb", "api testserver/faults testserver/internal/object testserver/internal/pipe testserver/internal/signal testserver/internal/wire"},
-	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/extension testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
+	{"testserver/internal/disturb", "api testserver/faults testserver/internal/object internal/pipe testserver/internal/signal testserver/internal/wire"},
+	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/extension testserver/internal/object internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
 	{"observe/recording/replay", "api observe/recording testserver"},
 	{"observe/livepage/history", "api observe/livepage observe/recording"},
 	{"testserver/faultplan", "testserver testserver/faults internal/quote"},
 	{"testkit", "api apiclient testserver testserver/faults"},
 	{"testkit/simulation", everything},
 	{"docs internal/archtest", ""},
-	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
-	{"internal/fixture", "api apiclient informer testserver"},                // for tests only
-	{"internal/fixture/must", ""},                                            // for tests only
+	{"internal/listerwatchertest", "api codec internal/pipe testserver testserver/faults"}, // for tests only
+	{"internal/fixture", "api apiclient informer testserver"},                              // for tests only
+	{"internal/fixture/must", ""},                                                          // for tests only
 	{"internal/trace", "api informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
 }

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/testserver/faults"
-	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
 

@@ -3,7 +3,7 @@ package wire
 import (
 	"net/http"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/internal/pipe"
 )
 
 // Sink receives the frames of a watch: an HTTP response or a WebSocket.

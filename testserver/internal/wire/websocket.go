@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/internal/pipe"
 )
 
 // isWebSocket reports whether a request asks for a WebSocket.

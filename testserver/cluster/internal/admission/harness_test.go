@@ -26,13 +26,13 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/admission"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
 	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/object"
-	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 

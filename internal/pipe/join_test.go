@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/internal/pipe"
 )
 
 // joiningPair returns both ends of a connection on loopback, whose server end comes from Joining.
