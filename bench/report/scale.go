@@ -1,9 +1,11 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/leatproject/leat/bench/runner"
 )
@@ -14,36 +16,25 @@ const agentsOfFleet = 5_000
 // millions is the number of objects for which the page computes memory.
 const millions = 1_000_000
 
+//go:embed scale.md.tmpl
+var scaleText string
+
+var scaleTemplate = template.Must(template.New("scale").Parse(scaleText))
+
 // Scale returns the page docs/scale.md. Its figures are those of rows, or computed from them.
 func Scale(r *runner.Result) string {
 	s := &scale{r: r}
-	s.text(scaleIntro)
-	s.growth()
-	s.text(scaleElection)
-	s.replicas()
-	s.text(scaleShards)
-	s.row("shard", "live MB", "peak MB", "list cpu s", "cpu us/event", "list MB", "watch MB")
-	s.shares()
-	s.text(scaleProtocol)
-	s.text(scaleNamespaces)
-	s.row("scopes", "KB/collection", "RSS MB", "goroutines", "connections", "wall s")
-	s.text(scaleFleet)
-	s.row("fleet", "join cpu ms", "KB/agent", "answer KB", "change cpu ms", "list any cpu ms", "list newest cpu ms")
-	s.fleet()
-	s.text(scaleWarm)
-	s.row("warm", "list ms", "warm ms", "list cpu ms", "warm cpu ms", "list KB", "warm KB", "file MB")
-	s.slowWarm()
-	s.text(scaleLimits)
+	if err := scaleTemplate.Execute(&s.b, s); err != nil {
+		panic("report: " + err.Error()) // the methods have no errors, and a Builder does not fail
+	}
 	return s.b.String()
 }
 
-// scale is a page in progress.
+// scale is a page in progress. The methods that the template calls write to the page, and return nothing more.
 type scale struct {
 	r *runner.Result
 	b strings.Builder
 }
-
-func (s *scale) text(t string) { s.b.WriteString(t) }
 
 func (s *scale) line(format string, a ...any) { fmt.Fprintf(&s.b, format+"\n", a...) }
 
@@ -60,12 +51,12 @@ func (s *scale) figure(row, entrant, metric string) (float64, bool) {
 	return e.Median(metric)
 }
 
-// row writes some columns of a row.
-func (s *scale) row(name string, columns ...string) {
+// Row writes some columns of a row.
+func (s *scale) Row(name string, columns ...string) string {
 	row, ran := s.r.Row(name)
 	if !ran {
 		s.line("The row `%s` is not measured yet.\n", name)
-		return
+		return ""
 	}
 	s.line("| | %s |\n|---|%s", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)))
 	for i := range row.Entrants {
@@ -83,6 +74,7 @@ func (s *scale) row(name string, columns ...string) {
 	if single(row) {
 		s.line("This row has one round only, so it shows no spread. Figures of the clock may include other work of the machine.\n")
 	}
+	return ""
 }
 
 // failed reports whether a step of a row failed.
@@ -102,8 +94,8 @@ func single(row *runner.RowResult) bool {
 	return true
 }
 
-// growth writes the first list and single updates of caches of several sizes.
-func (s *scale) growth() {
+// Growth writes the first list and single updates of caches of several sizes.
+func (s *scale) Growth() string {
 	s.line("| objects | first list, s | peak memory, MB | live heap, MB | bytes an object | processor time of an update, us |\n|---:|---:|---:|---:|---:|---:|")
 	for _, size := range []string{"10,000", "100,000", "1,000,000"} {
 		label := "leat, 8 fields, JSON, " + size
@@ -120,10 +112,11 @@ func (s *scale) growth() {
 		s.line("| %s |", strings.Join(cells, " | "))
 	}
 	s.line("")
+	return ""
 }
 
-// replicas computes the memory of a million pods.
-func (s *scale) replicas() {
+// Replicas computes the memory of a million pods.
+func (s *scale) Replicas() string {
 	s.line("| a million pods, as | GB in each replica | GB in three replicas | s of one core to list them |\n|---|---:|---:|---:|")
 	for _, label := range []string{
 		"client-go, corev1.Pod", "client-go, corev1.Pod, stripped", "leat, corev1.Pod", "leat, corev1.Pod unshared",
@@ -137,15 +130,16 @@ func (s *scale) replicas() {
 		}
 	}
 	s.line("")
+	return ""
 }
 
 // podsOfShard is the number of pods of the row shard, unless the run is quick.
 const podsOfShard = 50_000
 
-// shares computes a million pods on five replicas: under leader election, and divided among them.
-func (s *scale) shares() {
+// Shares computes a million pods on five replicas: under leader election, and divided among them.
+func (s *scale) Shares() string {
 	if _, ran := s.r.Row("shard"); !ran || s.r.Quick {
-		return
+		return ""
 	}
 	s.line("The next table computes a million pods on five replicas. Under leader election, all replicas have started their")
 	s.line("caches, as measured by the row `cache`, which does not count bytes. With shards, each replica has a fifth: the row")
@@ -157,6 +151,7 @@ func (s *scale) shares() {
 		s.share("shards, "+label+", cut by the server", label, ", cut by the server")
 	}
 	s.line("")
+	return ""
 }
 
 // share writes the row of one of five replicas, if it is measured. Without a cut, the replica holds everything.
@@ -178,12 +173,12 @@ func (s *scale) share(title, label, cut string) {
 	}
 }
 
-// fleet computes the cost of a fleet from that of an agent.
-func (s *scale) fleet() {
+// Fleet computes the cost of a fleet from that of an agent.
+func (s *scale) Fleet() string {
 	const server = realServer
 	join, measured := s.figure("fleet", server, "join cpu ms")
 	if !measured {
-		return
+		return ""
 	}
 	kb, _ := s.figure("fleet", server, "KB/agent")
 	answer, _ := s.figure("fleet", server, "answer KB")
@@ -200,13 +195,14 @@ func (s *scale) fleet() {
 	s.line("| the initial states of a restart, MB | %s |", number(answer*agentsOfFleet/1e3))
 	s.line("| one change of a pod on each node a minute: cores | %s |", number(change*agentsOfFleet/1e3/60))
 	s.line("")
+	return ""
 }
 
-// slowWarm names the programs that do not start faster with package warmstart.
-func (s *scale) slowWarm() {
+// SlowWarm names the programs that do not start faster with package warmstart.
+func (s *scale) SlowWarm() string {
 	row, ran := s.r.Row("warm")
 	if !ran {
-		return
+		return ""
 	}
 	var slow []string
 	for i := range row.Entrants {
@@ -219,4 +215,5 @@ func (s *scale) slowWarm() {
 	if len(slow) > 0 {
 		s.line("For %s, `warmstart` saves network and load of the server, and not time.\n", strings.Join(slow, " and "))
 	}
+	return ""
 }

@@ -160,7 +160,6 @@ func (o *options) write(result *runner.Result, verdicts []report.Verdict) error 
 			files[filepath.Join(o.docs, "benchmarks", name+".svg")] = []byte(content)
 		}
 		files[filepath.Join(o.docs, "scale.md")] = []byte(report.Scale(result))
-		files[filepath.Join(o.docs, "benchmarks", "method.md")] = []byte(report.Method)
 		files[filepath.Join(o.docs, "benchmarks", "rows.md")] = []byte(report.Rows(result))
 		files[filepath.Join(o.docs, "benchmarks.md")] = []byte(report.Markdown(result, verdicts, report.ChartNames(charts)))
 	}
