@@ -3,11 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -19,10 +15,8 @@ import (
 // Custom serves many collections with a few objects each, over TLS and HTTP/2: custom resources, or the namespaces of
 // one of them. Its objects never change.
 type Custom struct {
+	host
 	resources, namespaces, objects int
-	listener                       net.Listener
-	authority                      []byte // PEM
-	certificate                    tls.Certificate
 
 	accepted atomic.Int64 // connections
 }
@@ -32,38 +26,15 @@ type Custom struct {
 func NewCustom(resources, namespaces, objects int) (*Custom, error) {
 	c := &Custom{resources: resources, namespaces: namespaces, objects: objects}
 	var err error
-	if c.certificate, c.authority, err = newCertificate(); err != nil {
-		return nil, fmt.Errorf("server: make a certificate: %w", err)
-	}
-	if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	return c, nil
+	c.host, err = newHost(true)
+	return c, err
 }
-
-// URL returns the base URL of the server.
-func (c *Custom) URL() string { return "https://" + c.listener.Addr().String() }
-
-// Authority returns the certificate authority of the server in PEM.
-func (c *Custom) Authority() []byte { return c.authority }
 
 // Accepted returns the number of connections so far.
 func (c *Custom) Accepted() int { return int(c.accepted.Load()) }
 
 // Run serves until ctx ends, and then returns nil.
-func (c *Custom) Run(ctx context.Context) error {
-	h := &http.Server{
-		Handler: http.HandlerFunc(c.serve), ErrorLog: log.New(io.Discard, "", 0), ConnState: c.count,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{c.certificate}, MinVersion: tls.VersionTLS12},
-	}
-	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
-	defer stop()
-	if err := h.ServeTLS(c.listener, "", ""); ctx.Err() == nil || !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("server: %w", err)
-	}
-	return nil
-}
+func (c *Custom) Run(ctx context.Context) error { return c.run(ctx, c.serve, c.count) }
 
 func (c *Custom) count(_ net.Conn, state http.ConnState) {
 	if state == http.StateNew {

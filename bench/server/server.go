@@ -2,13 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"log"
-	"net"
-	"net/http"
 	"sync"
 	"time"
 
@@ -24,13 +18,11 @@ type Options struct {
 
 // Server serves one collection of pods on loopback.
 type Server struct {
-	set         *load.Set
-	o           Options
-	order       []int    // the pods in the order of their keys
-	hashes      []uint64 // of the UID of each pod; nil unless shardSelector is obeyed
-	listener    net.Listener
-	authority   []byte // PEM
-	certificate tls.Certificate
+	host
+	set    *load.Set
+	o      Options
+	order  []int    // the pods in the order of their keys
+	hashes []uint64 // of the UID of each pod; nil unless shardSelector is obeyed
 
 	mu       sync.Mutex    // guards the fields below
 	restarts []uint32      // of each pod
@@ -72,50 +64,13 @@ func New(set *load.Set, o Options) (*Server, error) {
 	if o.Shards {
 		s.hashes = set.Hashes(o.Objects)
 	}
-	if o.TLS {
-		var err error
-		if s.certificate, s.authority, err = newCertificate(); err != nil {
-			return nil, fmt.Errorf("server: make a certificate: %w", err)
-		}
-	}
 	var err error
-	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	return s, nil
+	s.host, err = newHost(o.TLS)
+	return s, err
 }
-
-// URL returns the base URL of the server.
-func (s *Server) URL() string {
-	if s.o.TLS {
-		return "https://" + s.listener.Addr().String()
-	}
-	return "http://" + s.listener.Addr().String()
-}
-
-// Authority returns the certificate authority of the server in PEM, or nil without TLS.
-func (s *Server) Authority() []byte { return s.authority }
 
 // Run serves until ctx ends, and then returns nil.
-func (s *Server) Run(ctx context.Context) error {
-	h := &http.Server{
-		Handler: http.HandlerFunc(s.serve), ErrorLog: log.New(io.Discard, "", 0),
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS12},
-	}
-	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
-	defer stop()
-	var err error
-	if s.o.TLS {
-		err = h.ServeTLS(s.listener, "", "")
-	} else {
-		err = h.Serve(s.listener)
-	}
-	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("server: %w", err)
-}
+func (s *Server) Run(ctx context.Context) error { return s.run(ctx, s.serve, nil) }
 
 // version returns the version of the collection after a number of changes.
 func (s *Server) version(changes int) uint64 {
