@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +48,7 @@ func text(r *rand.Rand) string {
 // injected, by kind.
 func (s *soak) churn(ctx context.Context, v *visitors, d time.Duration) (lied bool, injected map[string][]*testserver.Injection, err error) {
 	injected = map[string][]*testserver.Injection{}
+	names := slices.Sorted(maps.Keys(s.kinds))
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	over := time.NewTimer(d)
@@ -62,9 +65,9 @@ func (s *soak) churn(ctx context.Context, v *visitors, d time.Duration) (lied bo
 		case n < 700:
 			err = s.write()
 		case n < 760:
-			k := kinds[s.rand.IntN(len(kinds))]
-			lied = lied || k.lies
-			injected[k.name] = append(injected[k.name], s.world.server.Inject(k.make(s.rand)))
+			name := names[s.rand.IntN(len(names))]
+			lied = lied || slices.Contains(undetected, name)
+			injected[name] = append(injected[name], s.world.server.Inject(s.kinds[name][s.rand.IntN(len(s.kinds[name]))]))
 		case n < 764:
 			i := s.world.server.Inject(faults.Fault{Effect: faults.Outage{}})
 			injected[outage] = append(injected[outage], i)

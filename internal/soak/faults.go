@@ -3,81 +3,47 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-// kind is a kind of fault.
-type kind struct {
-	name string
-	// lies says that a client cannot notice it: only a new list shows what it hid.
-	lies bool
-	make func(*rand.Rand) faults.Fault
+// undetected are the effects that a client cannot notice: only a new list shows what they hid.
+var undetected = []string{"drop", "hold", "malform"}
+
+// texts are the faults, in the form of package faultplan. An answer that is wrong would make a writer believe that it
+// had written, so such faults affect reads only.
+var texts = []string{
+	"get,list,watch: fail 500 times=2", "get,list,watch: fail 503 times=4 retry-after=1s", "get,list,watch: fail 504 times=1",
+	"get,list,watch: fail 429 times=3", "get,list,watch: fail 403 times=2", "get,list,watch: fail 401 times=1",
+	"get,list,watch: fail 404 times=2", "get,list,watch: fail 502 times=3 retry-after=1s",
+	"fail 429 times=4 retry-after=1s", // a busy server
+	`get,list,watch: fail 200 body="{\"kind\":\"MillList\",\"items\":[{" times=2`,
+	"delay 500ms times=3", "delay 50ms times=3", "stall times=1", "stall 1500 times=1", "reset times=3",
+	"cut 100 times=1", "cut 4000 times=2", "cut 700 abrupt times=3", "cut-frame 0 times=1", "cut-frame 150 abrupt times=1",
+	"short-watch 0s times=4", "short-watch 200ms abrupt times=4", "end-watch 410 times=2", "refuse-watchlist",
+	"duplicate times=9", "stall-events times=1", "disconnect", "disconnect abrupt", "compact",
+	"drop times=3", "hold times=1", "hold 3 times=3", "list,watch: malform times=5",
 }
 
-// reads confines a fault to reads. An answer that is wrong would make a writer believe that it had written.
-var reads = faults.Match{Verbs: []string{"get", "list", "watch"}}
-
-var kinds = []kind{
-	{"refused answer", false, func(r *rand.Rand) faults.Fault {
-		code := []int{500, 503, 504, 429, 403, 401, 404, 502}[r.IntN(8)]
-		return faults.Fault{Match: reads, Times: 1 + r.IntN(4), Effect: faults.Fail{Code: code, RetryAfter: time.Duration(r.IntN(2)) * time.Second}}
-	}},
-	{"busy server", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1 + r.IntN(4), Effect: faults.Fail{Code: 429, RetryAfter: time.Second}}
-	}},
-	{"garbage", false, func(*rand.Rand) faults.Fault {
-		return faults.Fault{Match: reads, Times: 2, Effect: faults.Fail{Code: 200, Body: []byte(`{"kind":"MillList","items":[{`)}}
-	}},
-	{"delay", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 3, Effect: faults.Delay{For: time.Duration(r.IntN(500)) * time.Millisecond}}
-	}},
-	{"stalled answer", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.Stall{After: r.IntN(3000)}}
-	}},
-	{"reset", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1 + r.IntN(3), Effect: faults.Reset{}}
-	}},
-	{"cut answer", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1 + r.IntN(3), Effect: faults.Cut{After: r.IntN(5000), Abrupt: r.IntN(2) == 0}}
-	}},
-	{"cut event", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.CutFrame{At: r.IntN(200), Abrupt: r.IntN(2) == 0}}
-	}},
-	{"short watch", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 4, Effect: faults.ShortWatch{For: time.Duration(r.IntN(300)) * time.Millisecond, Abrupt: r.IntN(2) == 0}}
-	}},
-	{"expired watch", false, func(*rand.Rand) faults.Fault {
-		return faults.Fault{Times: 2, Effect: faults.EndWatch{Error: &metav1.Status{
-			Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
-		}}}
-	}},
-	{"no streaming", false, func(*rand.Rand) faults.Fault { return faults.Fault{Effect: faults.RefuseWatchList{}} }},
-	{"event twice", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1 + r.IntN(9), Effect: faults.Duplicate{}}
-	}},
-	{"silent watch", false, func(*rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.StallEvents{}}
-	}},
-	{"disconnect", false, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Effect: faults.Disconnect{Abrupt: r.IntN(2) == 0}}
-	}},
-	{"compaction", false, func(*rand.Rand) faults.Fault { return faults.Fault{Effect: faults.Compact{}} }},
-	{"lost event", true, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1 + r.IntN(3), Effect: faults.Drop{}}
-	}},
-	{"late event", true, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Times: 1 + r.IntN(3), Effect: faults.Hold{Frames: r.IntN(4)}}
-	}},
-	{"malformed object", true, func(r *rand.Rand) faults.Fault {
-		return faults.Fault{Match: reads, Times: 1 + r.IntN(5), Effect: faults.Malform{}}
-	}},
+// kinds are the faults by the name of their effect.
+func kinds() (map[string][]faults.Fault, error) {
+	all := map[string][]faults.Fault{}
+	for _, text := range texts {
+		f, err := faultplan.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("soak: %w", err)
+		}
+		_, effect, found := strings.Cut(text, ": ")
+		if !found {
+			effect = text
+		}
+		name := strings.Fields(effect)[0]
+		all[name] = append(all[name], f.Fault)
+	}
+	return all, nil
 }
 
 // outage is a fault that ends by itself.

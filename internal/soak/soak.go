@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // churnFor is how long the unquiet part of a round takes.
@@ -36,6 +37,7 @@ type options struct {
 type soak struct {
 	options
 	rand     *rand.Rand
+	kinds    map[string][]faults.Fault
 	began    time.Time
 	quiet    atomic.Bool
 	world    *world
@@ -93,6 +95,9 @@ func primePoller() error {
 
 // start starts the server, the observer and the replicas.
 func (s *soak) start() (err error) {
+	if s.kinds, err = kinds(); err != nil {
+		return err
+	}
 	if s.world, err = newWorld(s.seed, s.time >= withHTTP2); err != nil {
 		return err
 	}
