@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,26 +62,11 @@ func New(client *apiclient.Client, o Options) *Controller {
 
 // Run works until ctx ends. It returns after its goroutines have ended. It runs once.
 func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var group sync.WaitGroup
-	defer group.Wait()
-	failed := make(chan error, 1)
-	group.Go(func() {
-		if err := c.informer.Run(ctx); err != nil {
-			failed <- err
-			cancel()
-		}
-	})
-	err := c.controller.Run(ctx)
-	cancel()
-	group.Wait()
-	select {
-	case cause := <-failed:
-		return cause
-	default:
-		return err
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{c.informer.Run, c.controller.Run} {
+		group.Go(func() error { return run(ctx) })
 	}
+	return group.Wait()
 }
 
 // reconcile takes the next step in the deletion of a namespace.
