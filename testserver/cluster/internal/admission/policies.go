@@ -27,7 +27,6 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
-	listers "k8s.io/client-go/listers/admissionregistration/v1"
 	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
@@ -102,21 +101,52 @@ type policy interface {
 	metav1.Object
 }
 
-// hooksOf joins policies with their bindings, compiled forms and parameters. A policy without a binding has no effect.
-func hooksOf[P policy, B runtime.Object, E generic.Evaluator](
-	f *informers.Factory, policies []P, bindings []B, evaluators map[P]E,
-	paramKind func(P) *admissionregistrationv1.ParamKind, policyName func(B) string,
-) []generic.PolicyHook[P, B, E] {
+// policies are the policies of one kind, with their bindings.
+type policies[P policy, B runtime.Object, E generic.Evaluator] struct {
+	*apiadmission.Handler
+	factory    *informers.Factory
+	resource   string
+	list       func(labels.Selector) ([]P, error)
+	bindings   func(labels.Selector) ([]B, error)
+	paramKind  func(P) *admissionregistrationv1.ParamKind
+	policyName func(B) string
+	dispatcher generic.Dispatcher[generic.PolicyHook[P, B, E]]
+	compiled   compiled[P, E]
+}
+
+func (p *policies[P, B, E]) idle() bool {
+	return p.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource(p.resource))
+}
+
+// enforce lets the policies decide about a request.
+func (p *policies[P, B, E]) enforce(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
+	if exempt(a) {
+		return nil
+	}
+	all, err := p.list(labels.Everything())
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	bindings, err := p.bindings(labels.Everything())
+	if err != nil {
+		return err
+	}
+	return p.dispatcher.Dispatch(ctx, a, o, p.hooks(all, bindings))
+}
+
+// hooks joins policies with their bindings, compiled forms and parameters. A policy without a binding has no effect.
+func (p *policies[P, B, E]) hooks(all []P, bindings []B) []generic.PolicyHook[P, B, E] {
+	evaluators := p.compiled.of(all)
 	var out []generic.PolicyHook[P, B, E]
-	for _, p := range policies {
-		hook := generic.PolicyHook[P, B, E]{Policy: p, Evaluator: evaluators[p]}
+	for _, one := range all {
+		hook := generic.PolicyHook[P, B, E]{Policy: one, Evaluator: evaluators[one]}
 		for _, b := range bindings {
-			if policyName(b) == p.GetName() {
+			if p.policyName(b) == one.GetName() {
 				hook.Bindings = append(hook.Bindings, b)
 			}
 		}
 		if len(hook.Bindings) > 0 {
-			hook.ParamInformer, hook.ParamScope, hook.ConfigurationError = parameters(f, paramKind(p))
+			hook.ParamInformer, hook.ParamScope, hook.ConfigurationError = parameters(p.factory, p.paramKind(one))
 			out = append(out, hook)
 		}
 	}
@@ -125,45 +155,26 @@ func hooksOf[P policy, B runtime.Object, E generic.Evaluator](
 
 // validatingPolicies enforces ValidatingAdmissionPolicies.
 type validatingPolicies struct {
-	*apiadmission.Handler
-	factory    *informers.Factory
-	policies   listers.ValidatingAdmissionPolicyLister
-	dispatcher generic.Dispatcher[validating.PolicyHook]
-	compiled   compiled[*admissionregistrationv1.ValidatingAdmissionPolicy, validating.Validator]
+	policies[*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, validating.Validator]
 }
 
 func newValidatingPolicies(f *informers.Factory, by authorizer.Authorizer) *validatingPolicies {
-	p := &validatingPolicies{
-		Handler: apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Delete, apiadmission.Connect),
-		factory: f, policies: f.Admissionregistration().V1().ValidatingAdmissionPolicies().Lister(),
-		dispatcher: validating.NewDispatcher(by, generic.NewPolicyMatcher(newMatcher(f))),
+	v1, p := f.Admissionregistration().V1(), &validatingPolicies{}
+	p.Handler = apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Delete, apiadmission.Connect)
+	p.factory, p.resource = f, "validatingadmissionpolicies"
+	p.list, p.bindings = v1.ValidatingAdmissionPolicies().Lister().List, v1.ValidatingAdmissionPolicyBindings().Lister().List
+	p.paramKind = func(p *admissionregistrationv1.ValidatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
+		return p.Spec.ParamKind
 	}
+	p.policyName = func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName }
+	p.dispatcher = validating.NewDispatcher(by, generic.NewPolicyMatcher(newMatcher(f)))
 	p.compiled.compile = compileValidation
 	return p
 }
 
-func (p *validatingPolicies) idle() bool {
-	return p.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"))
-}
-
 // Validate implements admission.ValidationInterface.
 func (p *validatingPolicies) Validate(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
-	if exempt(a) {
-		return nil
-	}
-	policies, err := p.policies.List(labels.Everything())
-	if err != nil || len(policies) == 0 {
-		return err
-	}
-	bindings, err := p.factory.Admissionregistration().V1().ValidatingAdmissionPolicyBindings().Lister().List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	return p.dispatcher.Dispatch(ctx, a, o, hooksOf(p.factory, policies, bindings, p.compiled.of(policies),
-		func(p *admissionregistrationv1.ValidatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
-			return p.Spec.ParamKind
-		},
-		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName }))
+	return p.enforce(ctx, a, o)
 }
 
 // compileValidation compiles the expressions of a policy. An error of an expression is that of its evaluation.
@@ -226,45 +237,26 @@ func matcherOf(compiler *cel.CompositedCompiler, conditions []admissionregistrat
 
 // mutatingPolicies applies MutatingAdmissionPolicies.
 type mutatingPolicies struct {
-	*apiadmission.Handler
-	factory    *informers.Factory
-	policies   listers.MutatingAdmissionPolicyLister
-	dispatcher generic.Dispatcher[mutating.PolicyHook]
-	compiled   compiled[*admissionregistrationv1.MutatingAdmissionPolicy, mutating.PolicyEvaluator]
+	policies[*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding, mutating.PolicyEvaluator]
 }
 
 func newMutatingPolicies(f *informers.Factory, by authorizer.Authorizer) *mutatingPolicies {
-	p := &mutatingPolicies{
-		Handler: apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Connect),
-		factory: f, policies: f.Admissionregistration().V1().MutatingAdmissionPolicies().Lister(),
-		dispatcher: mutating.NewDispatcher(by, newMatcher(f), converters{f}),
+	v1, p := f.Admissionregistration().V1(), &mutatingPolicies{}
+	p.Handler = apiadmission.NewHandler(apiadmission.Create, apiadmission.Update, apiadmission.Connect)
+	p.factory, p.resource = f, "mutatingadmissionpolicies"
+	p.list, p.bindings = v1.MutatingAdmissionPolicies().Lister().List, v1.MutatingAdmissionPolicyBindings().Lister().List
+	p.paramKind = func(p *admissionregistrationv1.MutatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
+		return p.Spec.ParamKind
 	}
+	p.policyName = func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName }
+	p.dispatcher = mutating.NewDispatcher(by, newMatcher(f), converters{f})
 	p.compiled.compile = compileMutation
 	return p
 }
 
-func (p *mutatingPolicies) idle() bool {
-	return p.factory.Empty(admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies"))
-}
-
 // Admit implements admission.MutationInterface.
 func (p *mutatingPolicies) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
-	if exempt(a) {
-		return nil
-	}
-	policies, err := p.policies.List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	bindings, err := p.factory.Admissionregistration().V1().MutatingAdmissionPolicyBindings().Lister().List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	return p.dispatcher.Dispatch(ctx, a, o, hooksOf(p.factory, policies, bindings, p.compiled.of(policies),
-		func(p *admissionregistrationv1.MutatingAdmissionPolicy) *admissionregistrationv1.ParamKind {
-			return p.Spec.ParamKind
-		},
-		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName }))
+	return p.enforce(ctx, a, o)
 }
 
 // compileMutation compiles the expressions of a policy.
