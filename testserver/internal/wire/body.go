@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +84,48 @@ func DecodeObject(
 func Unsupported(kinds ...string) error {
 	return Error(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(kinds, ", "))
+}
+
+// Undecodable returns the 400 for a body that is not an object of a kind. got is the kind that the body names, or nil.
+func Undecodable(kind string, got *schema.GroupVersionKind, err error, body []byte) error {
+	if got != nil && got.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary(body)))
+}
+
+// summary shows the beginning of a body: text that looks like JSON, or bytes in hexadecimal.
+func summary(body []byte) string {
+	if len(body) == 0 {
+		return "<empty>"
+	}
+	const shown = 30
+	more := ""
+	if len(body) > shown {
+		body, more = body[:shown], " ..."
+	}
+	if body[0] == '{' {
+		return string(body) + more
+	}
+	return hex.EncodeToString(body) + more
+}
+
+// OtherVersion returns the 400 for a body in another version than the path.
+func OtherVersion(got, want schema.GroupVersion) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))
+}
+
+// StrictProblems separates unknown and repeated fields, which are problems of an object that was decoded, from errors.
+func StrictProblems(err error) ([]string, error) {
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return nil, err
+	}
+	var problems []string
+	for _, e := range strict.Errors() {
+		problems = append(problems, e.Error())
+	}
+	return problems, nil
 }
 
 // ReadConfiguration reads the configuration of server-side apply from the body of a request.

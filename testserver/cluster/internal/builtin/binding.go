@@ -2,11 +2,9 @@ package builtin
 
 import (
 	"maps"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
@@ -14,6 +12,7 @@ import (
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 
 	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 const bindingName = "binding"
@@ -49,7 +48,7 @@ func checkAction(obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *core.Binding:
 		if errs := corevalidation.ValidatePodBinding(o); len(errs) > 0 {
-			return noReason(errs.ToAggregate())
+			return store.StorageError(errs.ToAggregate()) // as kube-apiserver answers an error that it does not classify
 		}
 	case *autoscaling.Scale:
 		if errs := autoscalingvalidation.ValidateScale(o); len(errs) > 0 {
@@ -57,12 +56,4 @@ func checkAction(obj runtime.Object) error {
 		}
 	}
 	return nil
-}
-
-// noReason returns the answer of kube-apiserver to an error that it does not classify: 500 with the text, and without a
-// reason.
-func noReason(err error) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-	}}
 }

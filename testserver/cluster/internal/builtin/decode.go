@@ -1,16 +1,12 @@
 package builtin
 
 import (
-	"encoding/hex"
 	"fmt"
-	"net/http"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -18,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // MediaTypes implements registry.Schema.
@@ -33,7 +30,7 @@ func (s *rules) MediaTypes() []string {
 func (s *rules) Decode(to registry.Target, mediaType string, body []byte) (object.Tree, []string, error) {
 	info, ok := runtime.SerializerInfoForMediaType(mediaTypes, mediaType)
 	if !ok {
-		return nil, nil, unsupported(s.MediaTypes())
+		return nil, nil, wire.Unsupported(s.MediaTypes()...)
 	}
 	want := s.kind(to)
 	if info.MediaType == runtime.ContentTypeJSON {
@@ -47,7 +44,10 @@ func (s *rules) Decode(to registry.Target, mediaType string, body []byte) (objec
 		return nil, nil, apierrors.NewInternalError(err)
 	}
 	obj, got, err := info.StrictSerializer.Decode(body, &want, into)
-	problems, err := strictProblems(obj, err)
+	var problems []string
+	if obj != nil {
+		problems, err = wire.StrictProblems(err)
+	}
 	if err == nil && *got == oldEviction && want == newEviction {
 		if obj, err = convertEviction(obj); err != nil {
 			return nil, nil, err
@@ -143,56 +143,15 @@ func decodeDirectly(want schema.GroupVersionKind, body []byte) (obj runtime.Obje
 	return obj, problems, true
 }
 
-func unsupported(accepted []string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(accepted, ", "),
-	}}
-}
-
-// strictProblems separates unknown and repeated fields from errors.
-func strictProblems(obj runtime.Object, err error) ([]string, error) {
-	strict, ok := runtime.AsStrictDecodingError(err)
-	if !ok || obj == nil {
-		return nil, err
-	}
-	var problems []string
-	for _, e := range strict.Errors() {
-		problems = append(problems, e.Error())
-	}
-	return problems, nil
-}
-
 // decodeError returns the answer to a body that is not an object of the wanted kind, in the words of kube-apiserver.
 func (s *rules) decodeError(want schema.GroupVersionKind, got *schema.GroupVersionKind, obj runtime.Object, body []byte, err error) error {
 	if err == nil { // an object of another kind
 		if got.GroupKind() == want.GroupKind() {
-			return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
-				got.GroupVersion(), want.GroupVersion()))
+			return wire.OtherVersion(got.GroupVersion(), want.GroupVersion())
 		}
 		err = conversionError(want, obj)
 	}
-	if got != nil && got.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err))
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
-		want.Kind, err, summary(body)))
-}
-
-// summary shows the beginning of a body as kube-apiserver does: text that looks like JSON, or bytes in hexadecimal.
-func summary(body []byte) string {
-	if len(body) == 0 {
-		return "<empty>"
-	}
-	const shown = 30
-	more := ""
-	if len(body) > shown {
-		body, more = body[:shown], " ..."
-	}
-	if body[0] == '{' {
-		return string(body) + more
-	}
-	return hex.EncodeToString(body) + more
+	return wire.Undecodable(want.Kind, got, err, body)
 }
 
 // conversionError is the error of a conversion into another kind, which always fails.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 const (
@@ -53,7 +54,7 @@ func (s *schema) Decode(to registry.Target, mediaType string, body []byte) (obje
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(want)
 	_, got, err := decoder.Decode(body, &want, u)
-	problems, err := strictProblems(err)
+	problems, err := wire.StrictProblems(err)
 	if err != nil {
 		return nil, nil, undecodable(to, s.gk.Kind, got, err, body)
 	}
@@ -65,25 +66,10 @@ func (s *schema) Decode(to registry.Target, mediaType string, body []byte) (obje
 		problems = append(problems, fmt.Sprintf("unknown field %q", path))
 	}
 	if gv := u.GroupVersionKind().GroupVersion(); !to.Patched && gv != want.GroupVersion() {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf(
-			"the API version in the data (%s) does not match the expected API version (%s)", gv, want.GroupVersion()))
+		return nil, nil, wire.OtherVersion(gv, want.GroupVersion())
 	}
 	s.setDefaults(u)
 	return u.Object, problems, nil
-}
-
-// strictProblems separates the errors of strict decoding, which are problems of an object that was decoded, from
-// others.
-func strictProblems(err error) ([]string, error) {
-	strict, ok := runtime.AsStrictDecodingError(err)
-	if !ok {
-		return nil, err
-	}
-	var out []string
-	for _, e := range strict.Errors() {
-		out = append(out, e.Error())
-	}
-	return out, nil
 }
 
 // undecodable returns the answer to a body that is not an object of a kind: 400, or 422 if it is the result of a patch.
@@ -91,25 +77,5 @@ func undecodable(to registry.Target, kind string, got *runtimeschema.GroupVersio
 	if to.Patched {
 		return &registry.UndecodableError{Err: err}
 	}
-	if got != nil && got.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind, err))
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
-		kind, err, summary(body)))
-}
-
-// summary returns the beginning of a body: JSON as it is, and anything else as hexadecimal digits.
-func summary(body []byte) string {
-	const most = 30
-	switch {
-	case len(body) == 0:
-		return "<empty>"
-	case body[0] == '{' && len(body) > most:
-		return string(body[:most]) + " ..."
-	case body[0] == '{':
-		return string(body)
-	case len(body) > most:
-		return fmt.Sprintf("%x ...", body[:most])
-	}
-	return fmt.Sprintf("%x", body)
+	return wire.Undecodable(kind, got, err, body)
 }

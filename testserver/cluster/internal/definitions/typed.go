@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // codec encodes and decodes objects with Go types.
@@ -48,13 +49,12 @@ func (c codec) decode(to registry.Target, kind runtimeschema.GroupVersionKind, m
 		from = info.Serializer
 	}
 	obj, got, err := c.factory.DecoderToVersion(from, kind.GroupVersion()).Decode(body, &kind, nil)
-	problems, err := strictProblems(err)
+	problems, err := wire.StrictProblems(err)
 	if err != nil || obj == nil {
 		return nil, nil, undecodable(to, kind.Kind, got, err, body)
 	}
 	if !to.Patched && got != nil && got.GroupVersion() != kind.GroupVersion() {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf(
-			"the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), kind.GroupVersion()))
+		return nil, nil, wire.OtherVersion(got.GroupVersion(), kind.GroupVersion())
 	}
 	return obj, problems, nil
 }
