@@ -154,6 +154,16 @@ func MapAt(m Tree, name string) Tree {
 	return s
 }
 
+// Condition returns the condition of a type in a status, or nil.
+func Condition(status Tree, kind string) Tree {
+	for _, c := range SliceAt(status, "conditions") {
+		if c, ok := c.(Tree); ok && c["type"] == kind {
+			return c
+		}
+	}
+	return nil
+}
+
 // IntAt returns a whole number; ok is false if there is no such number.
 func IntAt(m Tree, name string) (n int64, ok bool) {
 	switch v := m[name].(type) {

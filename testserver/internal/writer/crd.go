@@ -40,10 +40,8 @@ func (wr *Writer) establish(of *registry.Definition, tree object.Tree) error {
 	object.SetDefault(names, "listKind", d.Kind+"List")
 	old := object.MapAt(tree, "status")
 	since := func(kind string) any {
-		for _, c := range object.SliceAt(old, "conditions") {
-			if c, ok := c.(object.Tree); ok && c["type"] == kind {
-				return c["lastTransitionTime"]
-			}
+		if c := object.Condition(old, kind); c != nil {
+			return c["lastTransitionTime"]
 		}
 		return now()
 	}
@@ -179,12 +177,8 @@ func (wr *Writer) settleOnce(name string) []string {
 func (wr *Writer) conflicting(name string) []string {
 	crds := wr.store.Collection(registry.CRDs)
 	return slices.DeleteFunc(wr.siblings(name), func(sibling string) bool {
-		for _, c := range object.SliceAt(wr.parsed(crds.Get(api.Key{Name: sibling})).status, "conditions") {
-			if c, ok := c.(object.Tree); ok && c["type"] == "NamesAccepted" {
-				return c["status"] == "True"
-			}
-		}
-		return false
+		c := object.Condition(wr.parsed(crds.Get(api.Key{Name: sibling})).status, "NamesAccepted")
+		return c != nil && c["status"] == "True"
 	})
 }
 

@@ -116,10 +116,8 @@ func selectorAt(spec object.Tree) (labels.Selector, error) {
 
 // unguarded reports whether a budget does not protect a pod because the pod is not ready.
 func unguarded(pod, budget object.Tree) bool {
-	for _, c := range object.SliceAt(object.MapAt(pod, "status"), "conditions") {
-		if c, ok := c.(object.Tree); ok && c["type"] == "Ready" && c["status"] == "True" {
-			return false
-		}
+	if object.StringAt(object.Condition(object.MapAt(pod, "status"), "Ready"), "status") == "True" {
+		return false
 	}
 	if object.StringAt(object.MapAt(budget, "spec"), "unhealthyPodEvictionPolicy") == "AlwaysAllow" {
 		return true
@@ -180,7 +178,7 @@ func budgetError(err *apierrors.StatusError, message string) error {
 
 // exhausted says why a budget allows no disruption.
 func exhausted(name string, status object.Tree) string {
-	condition := budgetCondition(status)
+	condition := object.Condition(status, "DisruptionAllowed")
 	why, reason := object.StringAt(condition, "message"), object.StringAt(condition, "reason")
 	if object.StringAt(condition, "status") != "False" {
 		why = ""
@@ -197,19 +195,9 @@ func exhausted(name string, status object.Tree) string {
 	return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", name)
 }
 
-// budgetCondition returns the condition DisruptionAllowed, or nil.
-func budgetCondition(status object.Tree) object.Tree {
-	for _, c := range object.SliceAt(status, "conditions") {
-		if c, ok := c.(object.Tree); ok && c["type"] == "DisruptionAllowed" {
-			return c
-		}
-	}
-	return nil
-}
-
 // setBudgetCondition records that no disruption is left.
 func setBudgetCondition(status object.Tree) {
-	condition := budgetCondition(status)
+	condition := object.Condition(status, "DisruptionAllowed")
 	if condition == nil {
 		condition = object.Tree{"type": "DisruptionAllowed"}
 		status["conditions"] = append(object.SliceAt(status, "conditions"), condition)
@@ -245,13 +233,10 @@ func (wr *Writer) evicted(c *store.Collection, old *store.Record, o metav1.Delet
 
 func markDisrupted(pod object.Tree) {
 	status := child(pod, "status")
-	conditions := object.SliceAt(status, "conditions")
-	at := slices.IndexFunc(conditions, func(v any) bool { c, ok := v.(object.Tree); return ok && c["type"] == "DisruptionTarget" })
-	condition := object.Tree{"type": "DisruptionTarget"}
-	if at >= 0 {
-		condition = conditions[at].(object.Tree)
-	} else {
-		status["conditions"] = append(conditions, condition)
+	condition := object.Condition(status, "DisruptionTarget")
+	if condition == nil {
+		condition = object.Tree{"type": "DisruptionTarget"}
+		status["conditions"] = append(object.SliceAt(status, "conditions"), condition)
 	}
 	if condition["status"] != "True" {
 		condition["status"], condition["lastTransitionTime"], condition["lastProbeTime"] = "True", now(), nil

@@ -17,14 +17,11 @@ func (a *Aggregator) report(s service) error {
 	wanted := object.Tree{"type": "Available", "status": "False", "reason": reason, "message": message}
 	now := time.Now().UTC().Format(time.RFC3339)
 	wanted["lastTransitionTime"] = now
-	for _, c := range object.SliceAt(object.MapAt(s.tree, "status"), "conditions") {
-		have, _ := c.(object.Tree)
-		if have["type"] == wanted["type"] && have["status"] == wanted["status"] {
-			if have["reason"] == reason && have["message"] == message {
-				return nil
-			}
-			wanted["lastTransitionTime"] = have["lastTransitionTime"] // another reason is no transition
+	if have := object.Condition(object.MapAt(s.tree, "status"), "Available"); have["status"] == wanted["status"] {
+		if have["reason"] == reason && have["message"] == message {
+			return nil
 		}
+		wanted["lastTransitionTime"] = have["lastTransitionTime"] // another reason is no transition
 	}
 	a.store.Lock()
 	defer a.store.Unlock()

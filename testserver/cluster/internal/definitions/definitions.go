@@ -83,15 +83,7 @@ func (d *Definitions) Definition(crd object.Tree) (*registry.Definition, error) 
 }
 
 // served reports whether kube-apiserver serves a definition.
-func served(crd object.Tree) bool {
-	for _, c := range object.SliceAt(object.MapAt(crd, "status"), "conditions") {
-		c, _ := c.(object.Tree)
-		if (c["type"] == namesAccepted || c["type"] == established) && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
-}
+func served(crd object.Tree) bool { return isTrue(crd, namesAccepted) || isTrue(crd, established) }
 
 // parse makes a resource.
 func (d *Definitions) parse(tree object.Tree) (*registry.Definition, error) {

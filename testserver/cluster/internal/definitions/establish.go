@@ -217,12 +217,7 @@ func establish(tree object.Tree) bool {
 }
 
 func conditionOf(tree object.Tree, kind string) object.Tree {
-	for _, c := range object.SliceAt(object.MapAt(tree, "status"), "conditions") {
-		if c, ok := c.(object.Tree); ok && c["type"] == kind {
-			return c
-		}
-	}
-	return nil
+	return object.Condition(object.MapAt(tree, "status"), kind)
 }
 
 func isTrue(tree object.Tree, kind string) bool {
