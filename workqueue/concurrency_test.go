@@ -114,56 +114,6 @@ func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 	require.Positive(t, passedOn, "the case that this test is for did not happen")
 }
 
-// The same with many Gets and real threads.
-func TestWakeUpsAreNotLostUnderCancellation(t *testing.T) {
-	const keys = 2000
-	q := workqueue.New[int](workqueue.Options{})
-	defer q.ShutDown() // see heap
-	var waiting sync.WaitGroup
-	var taken atomic.Int64
-	all := make(chan struct{})
-	for range 2 { // these wait without a time limit
-		waiting.Go(func() {
-			for {
-				work, err := q.Get(t.Context())
-				if err != nil {
-					return
-				}
-				q.Done(work.Key)
-				if taken.Add(1) == keys {
-					close(all)
-				}
-			}
-		})
-	}
-	for seed := range 4 { // and these give up again and again
-		waiting.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(seed), 0))
-			for {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(20))*time.Microsecond)
-				work, err := q.Get(ctx)
-				cancel()
-				switch err {
-				case nil:
-					q.Done(work.Key)
-					if taken.Add(1) == keys {
-						close(all)
-					}
-				case workqueue.ErrShutDown:
-					return
-				}
-			}
-		})
-	}
-	for key := range keys {
-		q.Add(key)
-	}
-	<-all
-	q.ShutDown()
-	waiting.Wait()
-	requireEmpty(t, q)
-}
-
 // If several keys become ready at once, the same number of waiting Gets wake up.
 func TestEveryWaiterGetsAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

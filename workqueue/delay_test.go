@@ -2,54 +2,18 @@ package workqueue_test
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
-
-// A delayed key becomes ready at its time even if no worker waits in Get.
-func TestDelayedKeyBecomesReadyByItself(t *testing.T) {
-	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
-		q.AddAfter("a", 50*time.Millisecond)
-		<-time.After(50*time.Millisecond - 1)
-		synctest.Wait()
-		require.Zero(t, q.Len())
-		require.Equal(t, 1, q.Stats().Delayed)
-		require.Zero(t, q.Stats().Adds)
-		<-time.After(1)
-		synctest.Wait()
-		require.Equal(t, 1, q.Len())
-		require.Zero(t, q.Stats().Delayed)
-		require.EqualValues(t, 1, q.Stats().Adds)
-	})
-}
-
-func TestDelaysAreExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
-		q.AddAfter("third", 3*time.Second)
-		q.AddAfter("first", time.Second)
-		q.AddAfter("second", 2*time.Second)
-		q.AddAfter("now", 0)
-		q.AddAfter("before now", -time.Hour)
-		for _, want := range []struct {
-			key string
-			at  time.Duration
-		}{{"now", 0}, {"before now", 0}, {"first", time.Second}, {"second", 2 * time.Second}, {"third", 3 * time.Second}} {
-			require.Equal(t, want.key, get(t, q).Key)
-			require.Equal(t, want.at, time.Since(start))
-		}
-	})
-}
 
 func TestEqualDelaysKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -65,86 +29,6 @@ func TestEqualDelaysKeepTheirOrder(t *testing.T) {
 	})
 }
 
-func TestEarliestDelayWins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
-		q.AddAfter("a", 10*time.Second)
-		q.AddAfter("a", time.Second)
-		q.AddAfter("a", 5*time.Second)
-		require.Equal(t, 1, q.Stats().Delayed)
-		require.Equal(t, "a", get(t, q).Key)
-		require.Equal(t, time.Second, time.Since(start))
-		q.Done("a")
-		<-time.After(time.Minute)
-		requireEmpty(t, q)
-	})
-}
-
-// A debounce that every event extends may never end. This one keeps the first time.
-func TestSteadyAddsDoNotPostpone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
-		ctx, cancel := context.WithCancel(t.Context())
-		var adding sync.WaitGroup
-		adding.Go(func() {
-			for ctx.Err() == nil {
-				q.AddAfter("a", time.Second)
-				<-time.After(100 * time.Millisecond)
-			}
-		})
-		for round := range 5 {
-			require.Equal(t, "a", get(t, q).Key)
-			q.Done("a")
-			// The next add comes with the next tick, 100 ms after the last hand-out at the latest.
-			require.LessOrEqual(t, time.Since(start), time.Duration(round+1)*1100*time.Millisecond)
-		}
-		cancel()
-		adding.Wait()
-	})
-}
-
-func TestAddEndsTheDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
-		q.AddAfter("a", time.Second)
-		q.Add("a")
-		require.Equal(t, []string{"a"}, getAll(t, q, 1))
-		require.Zero(t, time.Since(start))
-		<-time.After(time.Minute)
-		synctest.Wait()
-		requireEmpty(t, q)
-
-		q.Add("a")
-		q.AddAfter("a", time.Second) // a ready key ignores the delay
-		require.Equal(t, []string{"a"}, getAll(t, q, 1))
-		<-time.After(time.Minute)
-		synctest.Wait()
-		requireEmpty(t, q)
-	})
-}
-
-func TestDelayDuringProcessing(t *testing.T) {
-	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
-		q.Add("a")
-		get(t, q)
-		q.AddAfter("a", time.Second)
-		<-time.After(2 * time.Second)
-		synctest.Wait()
-		require.Zero(t, q.Len(), "due, but still being processed")
-		require.Equal(t, 1, q.Stats().Depth)
-		q.Done("a")
-		require.Equal(t, 1, q.Len())
-
-		get(t, q)
-		q.AddAfter("a", time.Second)
-		q.Done("a")
-		require.Zero(t, q.Len(), "done, but not due")
-		start := time.Now()
-		get(t, q)
-		require.Equal(t, time.Second, time.Since(start))
-	})
-}
-
 func TestDueAt(t *testing.T) {
 	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
 		require.Zero(t, q.DueAt("a"), "unknown")
@@ -154,8 +38,7 @@ func TestDueAt(t *testing.T) {
 		require.Equal(t, time.Now().Add(time.Second), q.DueAt("a"), "the earlier delay counts")
 		q.Add("a")
 		require.Zero(t, q.DueAt("a"), "ready")
-		work, err := q.Get(t.Context())
-		require.NoError(t, err)
+		work := must.Get(q.Get(t.Context()))(t)
 		q.AddAfter("a", time.Hour)
 		require.Equal(t, time.Now().Add(time.Hour), q.DueAt("a"), "delayed while it is processed")
 		q.Done(work.Key)
@@ -258,21 +141,5 @@ func TestEndlessDelay(t *testing.T) {
 		q.AddAfter("soon", time.Second)
 		require.Equal(t, []string{"soon"}, getAll(t, q, 1))
 		drop(t, q, "never")
-	})
-}
-
-func TestDelayedPriorities(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
-		q.AddWith("a", workqueue.Item{After: time.Second, Priority: -1})
-		q.AddWith("b", workqueue.Item{After: time.Second})
-		q.AddWith("a", workqueue.Item{After: time.Hour, Priority: 7}) // more urgent; the earlier time stays
-		<-time.After(time.Second)
-		synctest.Wait()
-		work := get(t, q)
-		require.Equal(t, "a", work.Key)
-		require.Equal(t, 7, work.Priority)
-		require.Equal(t, time.Second, time.Since(start))
-		require.Equal(t, "b", get(t, q).Key)
 	})
 }

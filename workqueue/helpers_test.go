@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -20,8 +21,7 @@ func bubble(t *testing.T, test func(t *testing.T, q *workqueue.Queue[string])) {
 // get takes the next key.
 func get[K comparable](t testing.TB, q *workqueue.Queue[K]) workqueue.Work[K] {
 	t.Helper()
-	work, err := q.Get(context.Background())
-	require.NoError(t, err)
+	work := must.Get(q.Get(context.Background()))(t)
 	return work
 }
 

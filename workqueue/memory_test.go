@@ -165,7 +165,6 @@ func TestMemoryOfFailuresIsReleased(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// A queue that was large releases its memory within half a minute.
 func TestMemoryOfABurstIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](workqueue.Options{})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -27,8 +28,10 @@ type model struct {
 	adds    uint64
 	retries uint64
 	fails   map[byte]int
-	queued  []time.Duration // the durations that the hook should have received
+	queued  []time.Duration // the arguments that the hooks should have received
 	worked  []time.Duration
+
+	priorities []int
 }
 
 type modelKey struct {
@@ -139,7 +142,7 @@ func (m *model) take() *modelKey {
 		other.turns++
 	}
 	k.pending, k.processing, k.started = "", true, m.now
-	m.queued = append(m.queued, m.now.Sub(k.ready))
+	m.queued, m.priorities = append(m.queued, m.now.Sub(k.ready)), append(m.priorities, k.priority)
 	return k
 }
 
@@ -155,9 +158,7 @@ func (m *model) done(k *modelKey) {
 func (m *model) advance(d time.Duration) {
 	m.now = m.now.Add(d)
 	due := m.all("delayed")
-	slices.SortFunc(due, func(a, b *modelKey) int {
-		return cmp.Or(a.ready.Compare(b.ready), cmp.Compare(a.deferred, b.deferred))
-	})
+	slices.SortFunc(due, func(a, b *modelKey) int { return cmp.Or(a.ready.Compare(b.ready), cmp.Compare(a.deferred, b.deferred)) })
 	for _, k := range due {
 		if !k.ready.After(m.now) {
 			m.becomeReady(k, k.ready)
@@ -221,11 +222,11 @@ func runModel(t *testing.T, ops []byte) {
 		finish(t, q, m, 0)
 		take(t, q, m)
 	}
-	_, err := q.Get(t.Context())
-	require.ErrorIs(t, err, workqueue.ErrShutDown)
+	require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
 	requireEmpty(t, q)
 	require.Equal(t, m.queued, r.queued)
 	require.Equal(t, m.worked, r.worked)
+	require.Equal(t, m.priorities, r.priorities)
 }
 
 func step(t *testing.T, q *workqueue.Queue[byte], m *model, op, key, a, b byte) {

@@ -24,35 +24,6 @@ func TestUrgentKeysGoFirst(t *testing.T) {
 	}, getAll(t, q, 7))
 }
 
-func TestPriorityOnlyRises(t *testing.T) {
-	q := workqueue.NewAgeing[string](noAgeing, workqueue.Options{})
-	q.AddWith("initial", workqueue.Item{Priority: -100})
-	q.AddWith("other", workqueue.Item{Priority: -100})
-	q.Add("event")
-	q.Add("other") // an event raises it to priority 0
-	q.AddWith("event", workqueue.Item{Priority: -100})
-	require.Equal(t, map[int]int{0: 2, -100: 1}, q.Stats().ByPriority)
-	work := get(t, q)
-	require.Equal(t, "event", work.Key)
-	require.Zero(t, work.Priority, "a priority never falls")
-	require.Equal(t, "other", get(t, q).Key)
-	work = get(t, q)
-	require.Equal(t, "initial", work.Key)
-	require.Equal(t, -100, work.Priority)
-}
-
-func TestPriorityOfRerunIsItsOwn(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{})
-	q.AddWith("a", workqueue.Item{Priority: 10})
-	get(t, q)
-	q.AddWith("a", workqueue.Item{Priority: -5})
-	q.AddWith("a", workqueue.Item{Priority: -3})
-	require.Empty(t, q.Stats().ByPriority)
-	q.Done("a")
-	require.Equal(t, map[int]int{-3: 1}, q.Stats().ByPriority)
-	require.Equal(t, -3, get(t, q).Priority)
-}
-
 // Each lower class is served within the bound of ageing, even if the highest class always has a ready key.
 func TestLowestClassIsServedUnderFullLoad(t *testing.T) {
 	for _, turns := range []int{1, 2, 8, 100} {

@@ -3,7 +3,6 @@ package workqueue_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,54 +11,6 @@ import (
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
-
-func TestAddsCoalesceWhileQueued(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{})
-	q.Add("a")
-	q.Add("b")
-	q.Add("a")
-	require.Equal(t, 2, q.Len())
-	require.Equal(t, []string{"a", "b"}, getAll(t, q, 2))
-	requireEmpty(t, q)
-	require.EqualValues(t, 2, q.Stats().Adds)
-}
-
-func TestAddWhileProcessingRunsOnceMore(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{})
-	q.Add("a")
-	work := get(t, q)
-	for range 3 {
-		q.Add("a")
-	}
-	require.Zero(t, q.Len(), "a key that is being processed must not be handed out again")
-	require.Equal(t, 1, q.Stats().Depth)
-	q.Done(work.Key)
-	require.Equal(t, []string{"a"}, getAll(t, q, 1))
-	requireEmpty(t, q)
-}
-
-func TestReAddAfterDone(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{})
-	for range 3 {
-		q.Add("a")
-		require.Equal(t, []string{"a"}, getAll(t, q, 1))
-	}
-	requireEmpty(t, q)
-}
-
-func TestWorkersShareKeys(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{})
-	q.Add("a")
-	q.Add("b")
-	first, second := get(t, q), get(t, q)
-	require.Equal(t, "a", first.Key)
-	require.Equal(t, "b", second.Key)
-	q.Add("a")
-	q.Done("b")
-	require.Zero(t, q.Len(), "the first worker still has a")
-	q.Done("a")
-	require.Equal(t, 1, q.Len())
-}
 
 func TestCausesTravelWithKeys(t *testing.T) {
 	q := workqueue.New[string](workqueue.Options{MaxCauses: 2})
@@ -83,7 +34,6 @@ func TestCausesTravelWithKeys(t *testing.T) {
 	require.Empty(t, get(t, q).Causes)
 }
 
-// A cause counts if it has anything in it.
 func TestCausesOfOneField(t *testing.T) {
 	q := workqueue.New[string](workqueue.Options{})
 	for _, c := range []workqueue.Cause{{Source: "a"}, {Event: "a"}, {Object: "a"}, {Version: "a"}, {At: time.Unix(1, 0)}} {
@@ -211,40 +161,6 @@ func TestMisusePanics(t *testing.T) {
 
 func TestName(t *testing.T) {
 	require.Equal(t, "pods", workqueue.New[string](workqueue.Options{Name: "pods"}).Name())
-}
-
-// Many keys at once make the table grow and shrink, and its entries move.
-func TestManyKeys(t *testing.T) {
-	const keys = 5_000
-	q := workqueue.New[int](workqueue.Options{})
-	defer q.ShutDown() // see heap
-	for round := range 3 {
-		for i := range keys {
-			q.Add(i * 7919)
-		}
-		require.Equal(t, keys, q.Len())
-		var held []int
-		for i := range keys {
-			work := get(t, q)
-			require.Equal(t, i*7919, work.Key)
-			held = append(held, work.Key)
-		}
-		if round == 1 {
-			slices.Reverse(held)
-		}
-		for i, key := range held {
-			if i%2 == 0 {
-				q.Add(key)
-			}
-			q.Done(key)
-		}
-		require.Equal(t, keys/2, q.Len())
-		again := getAll(t, q, keys/2)
-		for i, key := range again {
-			require.Equal(t, held[2*i], key)
-		}
-		requireEmpty(t, q)
-	}
 }
 
 func TestAddGetDoneDoNotAllocate(t *testing.T) {

@@ -13,39 +13,6 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-func TestShutDownHandsOutWhatIsReady(t *testing.T) {
-	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
-		q.Add("a")
-		q.Add("b")
-		q.AddAfter("delayed", time.Second)
-		q.ShutDown()
-		q.ShutDown()
-		q.Add("c")
-		q.AddAfter("c", time.Second)
-		q.AddRateLimited("c")
-		require.Equal(t, []string{"a", "b"}, getAll(t, q, 2))
-		require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
-		requireEmpty(t, q)
-	})
-}
-
-func TestShutDownWakesEveryGet(t *testing.T) {
-	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
-		errs := make(chan error)
-		for range 10 {
-			go func() {
-				_, err := q.Get(t.Context())
-				errs <- err
-			}()
-		}
-		synctest.Wait()
-		q.ShutDown()
-		for range 10 {
-			require.ErrorIs(t, <-errs, workqueue.ErrShutDown)
-		}
-	})
-}
-
 // Get does not return ErrShutDown while a key is being processed that will be ready again.
 func TestGetWaitsForWhatWillRunAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
