@@ -79,7 +79,7 @@ bench-quick: ## the core of that in a few minutes; fails when a target that any 
 # What bench-compare compares with, and of which packages. bench-quick prints allocations only, and those of these
 # benchmarks. Without BASE it compares with the commit before.
 BASE ?=
-BENCHPACKAGES ?= ./api ./apiclient ./cachedclient ./codec ./deltafifo ./informer ./reflector ./workqueue
+BENCHPACKAGES ?= ./api ./apiclient ./codec ./deltafifo ./informer ./reflector ./workqueue
 QUICKBENCH = ^Benchmark(List|Events|SingleEvents|PutPop|Lookup)$$
 bench-compare: ## this tree and an older commit by turns (make bench-compare BASE=HEAD~3 BENCHPACKAGES=./codec)
 	tools/benchcompare.sh '$(BASE)' $(BENCHPACKAGES)

@@ -145,10 +145,9 @@ func TestPatchesOfListsCarryTheVersion(t *testing.T) {
 			tagged.Spec.Tags = c.have
 			bubble(t, setting{have: []*widget{tagged}}, func(r *rig) {
 				r.stallEvents()
-				_, err := r.Server.Edit(widgets, alpha, func(u *unstructured.Unstructured) {
+				must.Get(r.Server.Edit(widgets, alpha, func(u *unstructured.Unstructured) {
 					require.NoError(r, unstructured.SetNestedStringSlice(u.Object, append(c.have, "foreign"), "spec", "tags"))
-				})
-				require.NoError(r, err)
+				}))(r)
 				sent := r.sent()
 				w, _, err := r.widgets.CreateOrPatch(r.Context(), named("alpha", 0), c.mutate)
 				require.NoError(r, err)

@@ -61,8 +61,7 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 		shows func(w *widget, found bool) bool
 	}{
 		{"create", nil, func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
-			return err
+			return must.Err(r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{}))
 		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
 		{"update", named("alpha", 1), func(ctx context.Context, r *rig) error {
 			w := r.get(alpha)
@@ -77,8 +76,7 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 			return err
 		}, func(w *widget, found bool) bool { return found && w.Status.Ready == 2 }},
 		{"patch", named("alpha", 1), func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), apiclient.PatchOptions{})
-			return err
+			return must.Err(r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"spec": map[string]any{"size": 2}}), apiclient.PatchOptions{}))
 		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
 		{"apply", nil, func(ctx context.Context, r *rig) error {
 			o := apiclient.ApplyOptions{FieldManager: "test"}
@@ -149,7 +147,6 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 	}
 }
 
-// TestGateDoesNotWaitWithoutReason makes writes that the cache will never show, or that change nothing.
 func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 	labelled := named("alpha", 1)
 	labelled.Labels = map[string]string{"app": "other"}
@@ -194,13 +191,11 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 			w.ResourceVersion = "1"
 			require.True(r, apierrors.IsConflict(must.Err(r.widgets.Update(ctx, w, metav1.UpdateOptions{}))))
 			uid := types.UID("another")
-			err := r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-			require.True(r, apierrors.IsConflict(err))
+			require.True(r, apierrors.IsConflict(r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})))
 			return nil
 		}},
 		{"a write that changes nothing", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{}), apiclient.PatchOptions{})
-			return err
+			return must.Err(r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{}), apiclient.PatchOptions{}))
 		}},
 		{"a context without a gate", setting{}, func(_ context.Context, r *rig) error {
 			return creates(named("alpha", 1))(r.Context(), r)
@@ -210,8 +205,7 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 			return nil
 		}},
 		{"no cache", setting{}, func(ctx context.Context, r *rig) error {
-			_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{}).Create(ctx, named("alpha", 1), metav1.CreateOptions{})
-			return err
+			return must.Err(cachedclient.NewTyped(r.live, nil, cachedclient.Options{}).Create(ctx, named("alpha", 1), metav1.CreateOptions{}))
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -228,8 +222,7 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 
 func creates(w *widget) func(context.Context, *rig) error {
 	return func(ctx context.Context, r *rig) error {
-		_, err := r.widgets.Create(ctx, w, metav1.CreateOptions{})
-		return err
+		return must.Err(r.widgets.Create(ctx, w, metav1.CreateOptions{}))
 	}
 }
 
@@ -251,8 +244,7 @@ func TestGateWaitsForObjectsThatLeaveTheSelection(t *testing.T) {
 				if !known {
 					require.NoError(r, creates(w)(ctx, r))
 				}
-				_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": nil}}), apiclient.PatchOptions{})
-				require.NoError(r, err)
+				must.Get(r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": nil}}), apiclient.PatchOptions{}))(r)
 				a := callReady(g, owner)
 				require.False(r, a.ready)
 				resume()
@@ -372,23 +364,20 @@ func TestGateAndForeignWrites(t *testing.T) {
 		// one that could not be decoded.
 		{"a newer state of another object", watch.Added, func() *widget { w := at("u9", "13", 1); w.Name = "beta"; return w }(), false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFeed("10", at("u1", "10", 1))
-				c := clientOf(t, f, cachedclient.Options{})
-				g := cachedclient.NewGate(cachedclient.GateOptions{})
-				c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 2))
-				a := callReady(g, owner)
-				require.False(t, a.ready)
-				f.send(tc.event, tc.object)
-				require.Equal(t, tc.ready, a.calls.Load() == 1)
-				require.Equal(t, tc.ready, callReady(g, owner).ready)
-			})
+		fixture.Bubble(t, tc.name, func(t *testing.T) {
+			f := newFeed("10", at("u1", "10", 1))
+			c := clientOf(t, f, cachedclient.Options{})
+			g := cachedclient.NewGate(cachedclient.GateOptions{})
+			c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 2))
+			a := callReady(g, owner)
+			require.False(t, a.ready)
+			f.send(tc.event, tc.object)
+			require.Equal(t, tc.ready, a.calls.Load() == 1)
+			require.Equal(t, tc.ready, callReady(g, owner).ready)
 		})
 	}
 }
 
-// TestGateAndVersionsWithoutOrder has versions that are not numbers.
 func TestGateAndVersionsWithoutOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("a", at("u1", "a", 1))
@@ -528,8 +517,7 @@ func TestGateWaitsForEveryWriteOfAnObject(t *testing.T) {
 	}
 	change := func(metadata map[string]any) func(context.Context, *rig) error {
 		return func(ctx context.Context, r *rig) error {
-			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": metadata}), patchOptions)
-			return err
+			return must.Err(r.widgets.Patch(ctx, alpha, mustMerge(r, map[string]any{"metadata": metadata}), patchOptions))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -580,7 +568,6 @@ func (n *minimal) GetName() string            { return n.Metadata.Name }
 func (n *minimal) GetUID() types.UID          { return n.Metadata.UID }
 func (n *minimal) GetResourceVersion() string { return n.Metadata.ResourceVersion }
 
-// TestGateCallsEveryWaiter calls Ready twice for one key, with another write in between.
 func TestGateCallsEveryWaiter(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
@@ -684,7 +671,6 @@ func TestGateOfSeveralCaches(t *testing.T) {
 	})
 }
 
-// TestDeleteAnswersWithoutUID has a server whose answer to a delete does not contain the UID.
 func TestDeleteAnswersWithoutUID(t *testing.T) {
 	for _, precondition := range []bool{false, true} {
 		bubble(t, setting{have: []*widget{named("alpha", 1)}, client: overlaid}, func(r *rig) {

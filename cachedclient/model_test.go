@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -230,8 +231,7 @@ func (m *model) readAll(ctx context.Context) {
 				}
 			}
 		}
-		list, err := m.widgets.List(m.Context(), cachedclient.ListOptions{Shared: true})
-		require.NoError(m, err)
+		list := must.Get(m.widgets.List(m.Context(), cachedclient.ListOptions{Shared: true}))(m)
 		for _, w := range list.Items {
 			m.checkNotOlder(w)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
@@ -44,11 +45,10 @@ func TestOverlayShowsWrites(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1), gone, held, named("other", 1)}}, func(r *rig) {
 		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
 		resume := r.stallEvents()
-		patched, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{
+		patched := must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
 			"spec":     map[string]any{"size": 2, "node": "n1"},
-		}), patchOptions)
-		require.NoError(r, err)
+		}), patchOptions))(r)
 		patched.Spec.Size = 99 // the overlay must not share what a write returns
 		created := named("beta", 3)
 		created.Spec.Node = "n1"
@@ -104,31 +104,29 @@ func TestOverlayTable(t *testing.T) {
 		{"a new object, deleted before its event", []step{wrote(at("u2", "12", 2)), event(watch.Added, other)}, 1},
 		{"a version without order", []step{wrote(at("u1", "x", 2))}, 1},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFeed("10", at("u1", "10", 1))
-				c := clientOf(t, f, overlaid)
-				for _, s := range tc.steps {
-					s(c, f)
+		fixture.Bubble(t, tc.name, func(t *testing.T) {
+			f := newFeed("10", at("u1", "10", 1))
+			c := clientOf(t, f, overlaid)
+			for _, s := range tc.steps {
+				s(c, f)
+			}
+			w, err := c.Get(t.Context(), alpha)
+			list, errList := c.List(t.Context(), cachedclient.ListOptions{})
+			require.NoError(t, errList)
+			var shown *widget
+			for _, item := range list.Items {
+				if item.Name == alpha.Name {
+					shown = item
 				}
-				w, err := c.Get(t.Context(), alpha)
-				list, errList := c.List(t.Context(), cachedclient.ListOptions{})
-				require.NoError(t, errList)
-				var shown *widget
-				for _, item := range list.Items {
-					if item.Name == alpha.Name {
-						shown = item
-					}
-				}
-				if tc.want == 0 {
-					require.True(t, apierrors.IsNotFound(err))
-					require.Nil(t, shown)
-					return
-				}
-				require.NoError(t, err)
-				require.Equal(t, w, shown)
-				require.Equal(t, tc.want, w.Spec.Size)
-			})
+			}
+			if tc.want == 0 {
+				require.True(t, apierrors.IsNotFound(err))
+				require.Nil(t, shown)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, w, shown)
+			require.Equal(t, tc.want, w.Spec.Size)
 		})
 	}
 }
@@ -166,8 +164,7 @@ func TestOverlayOfObjectsThatLeaveTheSelection(t *testing.T) {
 		require.NoError(r, errors.Join(creates(named("beta", 1))(r.Context(), r), creates(elsewhere)(r.Context(), r)))
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 
-		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
-		require.NoError(r, err)
+		must.Get(r.widgets.Patch(r.Context(), alpha, mustMerge(r, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions))(r)
 		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
 		resume()
 		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
@@ -194,19 +191,17 @@ func TestOverlayIsBounded(t *testing.T) {
 		limit int
 		want  int
 	}{{"a limit", 5, 5}, {"the default", 0, 1000}} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := clientOf(t, newFeed("10"), cachedclient.Options{Overlay: true, OverlayLimit: tc.limit})
-				for i := range tc.want + 3 {
-					w := at(fmt.Sprint("u", i), fmt.Sprint(20+i), 1)
-					w.Name = fmt.Sprintf("w-%04d", i)
-					c.Wrote(t.Context(), w)
-					<-time.After(1)
-				}
-				list := must.Get(c.List(t.Context(), cachedclient.ListOptions{}))(t)
-				require.Len(t, list.Items, tc.want)
-				require.Equal(t, "w-0003", list.Items[0].Name, "the oldest entries are removed first")
-			})
+		fixture.Bubble(t, tc.name, func(t *testing.T) {
+			c := clientOf(t, newFeed("10"), cachedclient.Options{Overlay: true, OverlayLimit: tc.limit})
+			for i := range tc.want + 3 {
+				w := at(fmt.Sprint("u", i), fmt.Sprint(20+i), 1)
+				w.Name = fmt.Sprintf("w-%04d", i)
+				c.Wrote(t.Context(), w)
+				<-time.After(1)
+			}
+			list := must.Get(c.List(t.Context(), cachedclient.ListOptions{}))(t)
+			require.Len(t, list.Items, tc.want)
+			require.Equal(t, "w-0003", list.Items[0].Name, "the oldest entries are removed first")
 		})
 	}
 }

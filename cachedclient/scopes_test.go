@@ -143,22 +143,20 @@ func TestScopesWakeAGateWithoutChanges(t *testing.T) {
 		{"silently", "a", scopes.Silent},
 		{"without objects", "empty", scopes.Notify},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := scoped(t, cachedclient.Options{})
-				require.NoError(t, r.set.Add(scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](r.Client, widgets, "empty")}))
-				synctest.Wait()
-				stall := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
-				defer stall.Remove()
-				gate := cachedclient.NewGate(cachedclient.GateOptions{})
-				must.Get(r.widgets.Create(gate.Begin(t.Context(), owner), fixture.Named(tc.scope, "two"), metav1.CreateOptions{}))(t)
-				again := make(chan struct{})
-				require.False(t, gate.Ready(owner, func() { close(again) }))
-				started := time.Now()
-				r.set.Remove(tc.scope, tc.removal)
-				<-again
-				require.Less(t, time.Since(started), time.Second)
-			})
+		fixture.Bubble(t, tc.name, func(t *testing.T) {
+			r := scoped(t, cachedclient.Options{})
+			require.NoError(t, r.set.Add(scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](r.Client, widgets, "empty")}))
+			synctest.Wait()
+			stall := r.Server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+			defer stall.Remove()
+			gate := cachedclient.NewGate(cachedclient.GateOptions{})
+			must.Get(r.widgets.Create(gate.Begin(t.Context(), owner), fixture.Named(tc.scope, "two"), metav1.CreateOptions{}))(t)
+			again := make(chan struct{})
+			require.False(t, gate.Ready(owner, func() { close(again) }))
+			started := time.Now()
+			r.set.Remove(tc.scope, tc.removal)
+			<-again
+			require.Less(t, time.Since(started), time.Second)
 		})
 	}
 }
