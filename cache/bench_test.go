@@ -3,7 +3,6 @@ package cache_test
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/leatproject/leat/api"
@@ -118,39 +117,6 @@ func BenchmarkRead(b *testing.B) {
 			for b.Loop() {
 				byNode.ByIndex("node-7")
 			}
-		})
-	}
-}
-
-// BenchmarkWriterAndReaders runs one writer, which publishes every write by itself, beside ten goroutines. They list
-// 10,000 objects in a tight loop, or spin without touching the cache.
-func BenchmarkWriterAndReaders(b *testing.B) {
-	for _, kind := range []string{"spin", "list"} {
-		b.Run("readers="+kind, func(b *testing.B) {
-			ix := cache.New[*pod]()
-			update := updates(ix, fill(ix, 10_000), keepNode)
-			stop := make(chan struct{})
-			var readers sync.WaitGroup
-			for range 10 {
-				readers.Go(func() {
-					for count := 0; ; count++ {
-						select {
-						case <-stop:
-							return
-						default:
-						}
-						if kind == "list" {
-							count += len(ix.List())
-						}
-					}
-				})
-			}
-			for b.Loop() {
-				update()
-			}
-			close(stop)
-			readers.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 		})
 	}
 }

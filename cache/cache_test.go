@@ -229,7 +229,6 @@ func TestLoopsEndEarly(t *testing.T) {
 	require.Equal(t, 102, count)
 }
 
-// TestHashSpreads fails if typical names in clusters do not fill the trie evenly.
 func TestHashSpreads(t *testing.T) {
 	for name, key := range map[string]func(int) api.Key{
 		"counted":     func(i int) api.Key { return api.Key{Namespace: "default", Name: fmt.Sprintf("web-%d", i)} },

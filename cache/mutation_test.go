@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func corePod(name string) *corev1.Pod {
@@ -83,8 +84,7 @@ func TestReadingIsNoMutation(t *testing.T) {
 	d.Observe(p)
 	cpu := p.Spec.Containers[0].Resources.Limits["cpu"]
 	require.Equal(t, "100m", cpu.String())
-	_, err := p.Marshal()
-	require.NoError(t, err)
+	must.Get(p.Marshal())(t)
 	_ = p.DeepCopy()
 	_ = p.CreationTimestamp.String()
 	require.Empty(t, d.Check())
