@@ -28,14 +28,10 @@ func BenchmarkEvent(b *testing.B) {
 		keys: func(dst []api.Key, n api.Change[*benchObject]) []api.Key {
 			return matcher.owners(dst, n.Object, n.FinalStateUnknown)
 		},
-		left: func(dst []api.Key, n api.Change[*benchObject]) []api.Key {
-			return matcher.left(dst, n.Old, n.Object)
-		},
+		left: func(dst []api.Key, n api.Change[*benchObject]) []api.Key { return matcher.left(dst, n.Old, n.Object) },
 	}
 	direct := InformerSource[*benchObject, api.Key]{name: "pods", keys: objectKey[*benchObject]}
-	changed := func(n api.Change[*benchObject]) bool {
-		return n.Old.ResourceVersion != n.Object.ResourceVersion
-	}
+	changed := func(n api.Change[*benchObject]) bool { return n.Old.ResourceVersion != n.Object.ResourceVersion }
 	objects := make([]*benchObject, 64)
 	for i := range objects {
 		objects[i] = &benchObject{metav1.ObjectMeta{

@@ -19,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -414,77 +415,69 @@ func TestRunEndsInEveryState(t *testing.T) {
 		"delayed":             {reconciler: succeed, prepare: func(f *feed) { f.add("a", workqueue.Item{After: time.Hour}) }},
 		"in mid-reconcile":    {reconciler: blocked, prepare: func(f *feed) { f.add("a", workqueue.Item{}); f.add("b", workqueue.Item{}) }, ends: time.Second, outcome: controller.Cancelled},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var seen reports
-				core, logs := observer.New(zapcore.ErrorLevel)
-				ctl := traced(controller.New("test", test.reconciler, controller.Options{
-					Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Hour}}, Logger: zap.New(core),
-				}), seen.add)
-				f := newFeed()
-				w := ctl.Watch(f)
-				stop := start(t, ctl.Run)
-				<-ctl.Synced()
-				test.prepare(f)
-				synctest.Wait()
-
-				cancelled := time.Now()
-				require.NoError(t, stop())
-				require.Equal(t, test.ends, time.Since(cancelled))
-				<-w.Done()
-				require.NoError(t, w.Err())
-				require.Zero(t, ctl.Stats().Queue.Delayed)
-				all := seen.take()
-				if test.outcome == "" {
-					require.Empty(t, all)
-					return
-				}
-				require.Len(t, all, 1, "the workers take no more keys")
-				require.Equal(t, test.outcome, all[0].Outcome)
-				if test.outcome == controller.Cancelled {
-					require.Zero(t, logs.Len(), "a cancelled reconcile is not a failure")
-				}
-			})
-		})
-	}
-	t.Run("before sources are synced", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := new(cluster).collection(things)
-			ctl := controller.New("test", &recorder{}, controller.Options{})
-			ctl.Watch(controller.For(c.informer())) // never run
+		fixture.Bubble(t, name, func(t *testing.T) {
+			var seen reports
+			core, logs := observer.New(zapcore.ErrorLevel)
+			ctl := traced(controller.New("test", test.reconciler, controller.Options{
+				Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Hour}}, Logger: zap.New(core),
+			}), seen.add)
+			f := newFeed()
+			w := ctl.Watch(f)
 			stop := start(t, ctl.Run)
+			<-ctl.Synced()
+			test.prepare(f)
 			synctest.Wait()
+
 			cancelled := time.Now()
 			require.NoError(t, stop())
-			require.Zero(t, time.Since(cancelled))
-			require.False(t, ctl.Stats().Synced)
-		})
-	})
-	t.Run("at a deadline", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			var seen reports
-			ctl := traced(controller.New("test", blocked, controller.Options{}), seen.add)
-			ctl.Watch(oddSource(func(_ context.Context, sink *controller.Sink[string]) error {
-				sink.Add("a", workqueue.Item{})
-				return nil
-			}))
-			require.NoError(t, ctl.Run(ctx))
+			require.Equal(t, test.ends, time.Since(cancelled))
+			<-w.Done()
+			require.NoError(t, w.Err())
+			require.Zero(t, ctl.Stats().Queue.Delayed)
 			all := seen.take()
-			require.Len(t, all, 1)
-			require.ErrorIs(t, all[0].Err, context.DeadlineExceeded)
-			require.Equal(t, controller.Cancelled, all[0].Outcome)
+			if test.outcome == "" {
+				require.Empty(t, all)
+				return
+			}
+			require.Len(t, all, 1, "the workers take no more keys")
+			require.Equal(t, test.outcome, all[0].Outcome)
+			if test.outcome == controller.Cancelled {
+				require.Zero(t, logs.Len(), "a cancelled reconcile is not a failure")
+			}
 		})
+	}
+	fixture.Bubble(t, "before sources are synced", func(t *testing.T) {
+		c := new(cluster).collection(things)
+		ctl := controller.New("test", &recorder{}, controller.Options{})
+		ctl.Watch(controller.For(c.informer())) // never run
+		stop := start(t, ctl.Run)
+		synctest.Wait()
+		cancelled := time.Now()
+		require.NoError(t, stop())
+		require.Zero(t, time.Since(cancelled))
+		require.False(t, ctl.Stats().Synced)
 	})
-	t.Run("cancelled before", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
-			ctl.Watch(newFeed())
-			require.NoError(t, ctl.Run(ctx))
-		})
+	fixture.Bubble(t, "at a deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var seen reports
+		ctl := traced(controller.New("test", blocked, controller.Options{}), seen.add)
+		ctl.Watch(oddSource(func(_ context.Context, sink *controller.Sink[string]) error {
+			sink.Add("a", workqueue.Item{})
+			return nil
+		}))
+		require.NoError(t, ctl.Run(ctx))
+		all := seen.take()
+		require.Len(t, all, 1)
+		require.ErrorIs(t, all[0].Err, context.DeadlineExceeded)
+		require.Equal(t, controller.Cancelled, all[0].Outcome)
+	})
+	fixture.Bubble(t, "cancelled before", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
+		ctl.Watch(newFeed())
+		require.NoError(t, ctl.Run(ctx))
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -287,15 +288,13 @@ func TestGatedOutsideOfAController(t *testing.T) {
 		}), d)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := r.Reconcile(ctx, "a")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, must.Err(r.Reconcile(ctx, "a")), context.DeadlineExceeded)
 
 		go func() {
 			linger(time.Hour)
 			d.open("a")
 		}()
-		result, err := r.Reconcile(t.Context(), "a")
-		require.NoError(t, err)
+		result := must.Get(r.Reconcile(t.Context(), "a"))(t)
 		require.Equal(t, 5, result.Priority)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -84,8 +85,7 @@ func convergeOverHTTP(t *testing.T, r *rand.Rand) {
 	start(t, server.Run)
 	transport := server.Client().Transport
 	t.Cleanup(transport.(interface{ CloseIdleConnections() }).CloseIdleConnections)
-	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: transport})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: transport}))(t)
 
 	s := &sealer{
 		maps:    informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{}),
@@ -153,8 +153,7 @@ func disturb(t *testing.T, server *testserver.Server, s *sealer, r *rand.Rand) {
 
 func specsOf(t *testing.T, server *testserver.Server, resource api.Resource) map[string]string {
 	t.Helper()
-	objects, err := server.List(resource, "")
-	require.NoError(t, err)
+	objects := must.Get(server.List(resource, ""))(t)
 	specs := map[string]string{}
 	for _, object := range objects {
 		specs[object.GetName()] = object.GetLabels()["spec"]

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -108,29 +109,27 @@ func TestSourceThatPanicsWhenAsked(t *testing.T) {
 // TestUpdatesOfNoNewVersionAreLowPriority lists again without comparing objects.
 func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 	for _, versioned := range []bool{true, false} {
-		t.Run(fmt.Sprint("versioned=", versioned), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var c cluster
-				server := c.collection(things)
-				server.apply(named("a"))
-				if !versioned {
-					server.objects[keyOf("a")].ResourceVersion = ""
-				}
-				var seen reports
-				ctl := traced(controller.New("test", &recorder{}, controller.Options{}), seen.add)
-				i := informer.New(server, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true, NoListReuse: true}})
-				ctl.Watch(controller.For[*thing](i).When(func(n api.Change[*thing]) bool { return !n.InitialList }))
-				start(t, i.Run)
-				start(t, ctl.Run)
-				<-ctl.Synced()
-				c.collection(owners).apply(named("another")) // the version of the watch is now too old
-				server.forgetHistory()
-				pass(time.Minute)
-				all := seen.take()
-				require.Len(t, all, 1)
-				require.Equal(t, "update", all[0].Causes[0].Event)
-				require.Equal(t, versioned, all[0].Priority == controller.LowPriority, "an object without a version may have changed")
-			})
+		fixture.Bubble(t, fmt.Sprint("versioned=", versioned), func(t *testing.T) {
+			var c cluster
+			server := c.collection(things)
+			server.apply(named("a"))
+			if !versioned {
+				server.objects[keyOf("a")].ResourceVersion = ""
+			}
+			var seen reports
+			ctl := traced(controller.New("test", &recorder{}, controller.Options{}), seen.add)
+			i := informer.New(server, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true, NoListReuse: true}})
+			ctl.Watch(controller.For[*thing](i).When(func(n api.Change[*thing]) bool { return !n.InitialList }))
+			start(t, i.Run)
+			start(t, ctl.Run)
+			<-ctl.Synced()
+			c.collection(owners).apply(named("another")) // the version of the watch is now too old
+			server.forgetHistory()
+			pass(time.Minute)
+			all := seen.take()
+			require.Len(t, all, 1)
+			require.Equal(t, "update", all[0].Causes[0].Event)
+			require.Equal(t, versioned, all[0].Priority == controller.LowPriority, "an object without a version may have changed")
 		})
 	}
 }

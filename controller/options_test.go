@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -34,43 +35,41 @@ func TestWorkersOfAKind(t *testing.T) {
 		{"its own", controller.Options{Workers: 2, Tuning: controller.Tuning{DefaultWorkers: 3, KindWorkers: kinds}}, map[string]int{"for": 2, "mapped": 2}},
 	} {
 		for watched, want := range c.want {
-			t.Run(c.name+"/"+watched, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var all cluster
-					ownersInf, thingsInf := all.collection(owners).running(t), all.collection(things).running(t)
-					mapped := controller.Map(thingsInf, func(*thing) []api.Key { return nil })
-					leave := make(chan struct{})
-					defer close(leave)
-					ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
-						<-leave
-						return controller.Result{}, nil
-					}), c.o)
-					for _, s := range map[string][]controller.Source[api.Key]{
-						"for":         {controller.For(ownersInf), controller.For(thingsInf)},
-						"owns":        {controller.Owns(ownersInf, thingsInf)},
-						"mapped, for": {mapped, controller.For(ownersInf)},
-						"other":       {controller.For(thingsInf), controller.For(ownersInf)},
-						"mapped":      {mapped},
-						"removed":     {controller.For(ownersInf)},
-					}[watched] {
-						w := ctl.Watch(s)
-						if watched == "removed" {
-							w.Remove()
-						}
+			fixture.Bubble(t, c.name+"/"+watched, func(t *testing.T) {
+				var all cluster
+				ownersInf, thingsInf := all.collection(owners).running(t), all.collection(things).running(t)
+				mapped := controller.Map(thingsInf, func(*thing) []api.Key { return nil })
+				leave := make(chan struct{})
+				defer close(leave)
+				ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
+					<-leave
+					return controller.Result{}, nil
+				}), c.o)
+				for _, s := range map[string][]controller.Source[api.Key]{
+					"for":         {controller.For(ownersInf), controller.For(thingsInf)},
+					"owns":        {controller.Owns(ownersInf, thingsInf)},
+					"mapped, for": {mapped, controller.For(ownersInf)},
+					"other":       {controller.For(thingsInf), controller.For(ownersInf)},
+					"mapped":      {mapped},
+					"removed":     {controller.For(ownersInf)},
+				}[watched] {
+					w := ctl.Watch(s)
+					if watched == "removed" {
+						w.Remove()
 					}
-					require.Equal(t, want, ctl.Stats().Workers, "before Run")
-					start(t, ctl.Run)
-					<-ctl.Synced()
-					if watched == "late" {
-						ctl.Watch(controller.For(ownersInf))
-					}
-					for i := range 10 {
-						ctl.Add(keyOf(string(rune('a'+i))), workqueue.Item{})
-					}
-					synctest.Wait()
-					require.Equal(t, want, ctl.Stats().ActiveWorkers)
-					require.Equal(t, want, ctl.Stats().Workers)
-				})
+				}
+				require.Equal(t, want, ctl.Stats().Workers, "before Run")
+				start(t, ctl.Run)
+				<-ctl.Synced()
+				if watched == "late" {
+					ctl.Watch(controller.For(ownersInf))
+				}
+				for i := range 10 {
+					ctl.Add(keyOf(string(rune('a'+i))), workqueue.Item{})
+				}
+				synctest.Wait()
+				require.Equal(t, want, ctl.Stats().ActiveWorkers)
+				require.Equal(t, want, ctl.Stats().Workers)
 			})
 		}
 	}

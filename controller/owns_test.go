@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/predicate"
 )
 
@@ -42,23 +43,21 @@ func TestOwnerMatrix(t *testing.T) {
 		"second of two":     {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.Kind = "Other" }), ref(nil)}, true},
 		"twice":             {[]metav1.OwnerReference{ref(nil), ref(nil)}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := new(cluster)
-				above, below := c.collection(owners), c.collection(things)
-				above.apply(named("o"))
-				r := &recorder{}
-				ctl := controller.New("test", r, controller.Options{})
-				ctl.Watch(controller.Owns(above.running(t), below.running(t)))
-				start(t, ctl.Run)
-				synctest.Wait()
-				object := named("p")
-				object.OwnerReferences = test.refs
-				below.apply(object)
-				require.Equal(t, test.found, len(r.names()) == 1)
-				below.delete("p")
-				require.Equal(t, test.found, len(r.names()) == 1)
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			c := new(cluster)
+			above, below := c.collection(owners), c.collection(things)
+			above.apply(named("o"))
+			r := &recorder{}
+			ctl := controller.New("test", r, controller.Options{})
+			ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+			start(t, ctl.Run)
+			synctest.Wait()
+			object := named("p")
+			object.OwnerReferences = test.refs
+			below.apply(object)
+			require.Equal(t, test.found, len(r.names()) == 1)
+			below.delete("p")
+			require.Equal(t, test.found, len(r.names()) == 1)
 		})
 	}
 }
@@ -75,25 +74,23 @@ func TestOwnerScope(t *testing.T) {
 		"owner in no namespace":      {true, "", nil},
 		"owner of another namespace": {true, "kube-system", []api.Key{{Namespace: "kube-system", Name: "o"}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := new(cluster)
-				r := owners
-				r.Namespaced = test.namespaced
-				owned := things
-				owned.Namespaced = test.namespace != ""
-				above, below := c.collection(r), c.collection(owned)
-				seen := &recorder{}
-				ctl := controller.New("test", seen, controller.Options{})
-				ctl.Watch(controller.Owns(above.running(t), below.running(t)))
-				start(t, ctl.Run)
-				synctest.Wait()
-				object := ownedBy("p", &thing{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "uid-o"}})
-				object.Namespace = test.namespace
-				below.apply(object)
-				synctest.Wait()
-				require.Equal(t, test.want, seen.calls)
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			c := new(cluster)
+			r := owners
+			r.Namespaced = test.namespaced
+			owned := things
+			owned.Namespaced = test.namespace != ""
+			above, below := c.collection(r), c.collection(owned)
+			seen := &recorder{}
+			ctl := controller.New("test", seen, controller.Options{})
+			ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+			start(t, ctl.Run)
+			synctest.Wait()
+			object := ownedBy("p", &thing{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "uid-o"}})
+			object.Namespace = test.namespace
+			below.apply(object)
+			synctest.Wait()
+			require.Equal(t, test.want, seen.calls)
 		})
 	}
 }
@@ -184,46 +181,44 @@ func TestOwnerNotInCache(t *testing.T) {
 // TestOwnerRecreated replaces an owner by another one with the same name. Either cache may learn of it first.
 func TestOwnerRecreated(t *testing.T) {
 	for _, first := range []string{"owners first", "owned first"} {
-		t.Run(first, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := new(cluster)
-				above, below := c.collection(owners), c.collection(things)
-				before := above.apply(named("o"))
-				below.apply(ownedBy("old", before))
+		fixture.Bubble(t, first, func(t *testing.T) {
+			c := new(cluster)
+			above, below := c.collection(owners), c.collection(things)
+			before := above.apply(named("o"))
+			below.apply(ownedBy("old", before))
 
-				r := &recorder{}
-				ctl := controller.New("test", r, controller.Options{})
-				o, i := above.running(t), below.running(t)
-				ctl.Watch(controller.For(o).When(predicate.GenerationChanged))
-				ctl.Watch(controller.Owns(o, i))
-				start(t, ctl.Run)
-				require.Equal(t, []string{"o"}, r.names())
+			r := &recorder{}
+			ctl := controller.New("test", r, controller.Options{})
+			o, i := above.running(t), below.running(t)
+			ctl.Watch(controller.For(o).When(predicate.GenerationChanged))
+			ctl.Watch(controller.Owns(o, i))
+			start(t, ctl.Run)
+			require.Equal(t, []string{"o"}, r.names())
 
-				if first == "owned first" {
-					above.fail(errors.New("nobody gets through"))
-				}
-				above.delete("o")
-				after := above.apply(named("o"))
-				require.NotEqual(t, before.UID, after.UID)
-				if first == "owners first" {
-					require.NotEmpty(t, r.names())
-					below.delete("old")
-					require.Empty(t, r.names(), "the remains of the old owner do not concern the new one")
-					below.apply(ownedBy("new", after))
-					require.Equal(t, []string{"o"}, r.names())
-					return
-				}
-				below.apply(ownedBy("new", after))
-				require.Empty(t, r.names(), "the owners' cache has another owner")
+			if first == "owned first" {
+				above.fail(errors.New("nobody gets through"))
+			}
+			above.delete("o")
+			after := above.apply(named("o"))
+			require.NotEqual(t, before.UID, after.UID)
+			if first == "owners first" {
+				require.NotEmpty(t, r.names())
 				below.delete("old")
-				require.Equal(t, []string{"o"}, r.names(), "the owner of its own UID")
-				above.fail(nil)
-				pass(time.Hour)
-				// Once or twice: the delete of the old owner and the addition of the new one may coalesce.
-				require.Contains(t, r.names(), "o", "the addition of the owner adds its key")
-				below.delete("new")
+				require.Empty(t, r.names(), "the remains of the old owner do not concern the new one")
+				below.apply(ownedBy("new", after))
 				require.Equal(t, []string{"o"}, r.names())
-			})
+				return
+			}
+			below.apply(ownedBy("new", after))
+			require.Empty(t, r.names(), "the owners' cache has another owner")
+			below.delete("old")
+			require.Equal(t, []string{"o"}, r.names(), "the owner of its own UID")
+			above.fail(nil)
+			pass(time.Hour)
+			// Once or twice: the delete of the old owner and the addition of the new one may coalesce.
+			require.Contains(t, r.names(), "o", "the addition of the owner adds its key")
+			below.delete("new")
+			require.Equal(t, []string{"o"}, r.names())
 		})
 	}
 }
@@ -291,27 +286,25 @@ func TestReferenceThatChangedUnseen(t *testing.T) {
 		"deleted":  func(below *collection) { below.delete("p") },
 		"orphaned": func(below *collection) { below.apply(named("p")) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := new(cluster)
-				above, below := c.collection(owners), c.collection(things)
-				below.apply(ownedBy("p", above.apply(named("o"))))
-				r := &recorder{}
-				ctl := controller.New("test", r, controller.Options{})
-				ctl.Watch(controller.Owns(above.running(t), below.running(t)))
-				start(t, ctl.Run)
-				require.Equal(t, []string{"o"}, r.names())
+		fixture.Bubble(t, name, func(t *testing.T) {
+			c := new(cluster)
+			above, below := c.collection(owners), c.collection(things)
+			below.apply(ownedBy("p", above.apply(named("o"))))
+			r := &recorder{}
+			ctl := controller.New("test", r, controller.Options{})
+			ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+			start(t, ctl.Run)
+			require.Equal(t, []string{"o"}, r.names())
 
-				below.fail(errors.New("nobody gets through"))
-				above.delete("o")
-				below.apply(ownedBy("p", above.apply(named("o"))))
-				take(below)
-				below.forgetHistory()
-				require.Empty(t, r.names())
-				below.fail(nil)
-				pass(time.Hour)
-				require.Equal(t, []string{"o"}, r.names())
-			})
+			below.fail(errors.New("nobody gets through"))
+			above.delete("o")
+			below.apply(ownedBy("p", above.apply(named("o"))))
+			take(below)
+			below.forgetHistory()
+			require.Empty(t, r.names())
+			below.fail(nil)
+			pass(time.Hour)
+			require.Equal(t, []string{"o"}, r.names())
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -98,31 +99,29 @@ func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 		}, 2},
 	} {
 		for removeAt := 1; removeAt <= test.calls; removeAt++ {
-			t.Run(fmt.Sprint(name, " ", removeAt), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := new(cluster).collection(things)
-					c.apply(named("a"))
-					inf := c.running(t)
-					var w *controller.SourceRegistration
-					calls, armed := 0, false
-					r := &recorder{}
-					ctl := controller.New("test", r, controller.Options{})
-					w = ctl.Watch(test.describe(inf, func() bool {
-						if armed {
-							if calls++; calls == removeAt {
-								w.Remove()
-							}
+			fixture.Bubble(t, fmt.Sprint(name, " ", removeAt), func(t *testing.T) {
+				c := new(cluster).collection(things)
+				c.apply(named("a"))
+				inf := c.running(t)
+				var w *controller.SourceRegistration
+				calls, armed := 0, false
+				r := &recorder{}
+				ctl := controller.New("test", r, controller.Options{})
+				w = ctl.Watch(test.describe(inf, func() bool {
+					if armed {
+						if calls++; calls == removeAt {
+							w.Remove()
 						}
-						return true
-					}))
-					start(t, ctl.Run)
-					r.names()
-					armed = true
-					c.apply(named("a"))
-					<-w.Done()
-					require.Equal(t, removeAt, calls)
-					require.Empty(t, r.names())
-				})
+					}
+					return true
+				}))
+				start(t, ctl.Run)
+				r.names()
+				armed = true
+				c.apply(named("a"))
+				<-w.Done()
+				require.Equal(t, removeAt, calls)
+				require.Empty(t, r.names())
 			})
 		}
 	}

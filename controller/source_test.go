@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
@@ -224,10 +225,8 @@ func TestReleasedShareEndsItsSource(t *testing.T) {
 		f := factory.New(factory.Options{})
 		start(t, f.Run)
 		o := informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}}
-		mine, err := factory.Shared(f, c, o)
-		require.NoError(t, err)
-		others, err := factory.Shared(f, c, o)
-		require.NoError(t, err)
+		mine := must.Get(factory.Shared(f, c, o))(t)
+		others := must.Get(factory.Shared(f, c, o))(t)
 
 		r := &recorder{}
 		ctl := controller.New("test", r, controller.Options{})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -70,15 +71,14 @@ func TestBuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		first, second := newFeed(), newFeed()
-		ctl, err := controller.Spec[string]{
+		ctl := must.Get(controller.Spec[string]{
 			Name: "test", Sources: []controller.Source[string]{first, second},
 			Reconciler: reconcileFunc(func(context.Context, string) (controller.Result, error) {
 				return controller.Result{}, errors.New("no luck")
 			}),
 			Options:  controller.Options{MaxRetries: 1},
 			Limiters: []workqueue.RateLimiter[string]{workqueue.FastSlow[string](time.Hour, time.Hour, 1)},
-		}.Build()
-		require.NoError(t, err)
+		}.Build())(t)
 		require.Equal(t, "test", ctl.Name())
 		traced(ctl, seen.add)
 		start(t, ctl.Run)

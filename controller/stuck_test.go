@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -26,30 +27,28 @@ func TestStuckReconcileIsSeen(t *testing.T) {
 		{"chosen", 7 * time.Minute, []string{"a 7m0s", "b 7m0s", "a 14m0s"}},
 		{"never", -1, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				core, logs := observer.New(zapcore.WarnLevel)
-				leave := make(chan struct{})
-				ctl := controller.New("test", reconcileFunc(func(_ context.Context, key string) (controller.Result, error) {
-					<-leave
-					return controller.Result{}, nil
-				}), controller.Options{Workers: 2, Logger: zap.New(core), Tuning: controller.Tuning{StuckAfter: c.after}})
-				start(t, ctl.Run)
-				pass(3 * time.Minute)
-				ctl.Add("a", because("first"))
-				pass(9 * time.Minute)
-				ctl.Add("b", because("second"))
-				pass(13 * time.Minute)
-				require.Equal(t, 22*time.Minute, ctl.Stats().Queue.LongestRunning)
-				close(leave)
-				pass(time.Hour)
-				require.ElementsMatch(t, c.want, stuck(logs))
-				for _, entry := range logs.All() {
-					require.Equal(t, zapcore.WarnLevel, entry.Level)
-					require.Len(t, entry.ContextMap()["causes"], 1)
-					require.NotEmpty(t, entry.ContextMap()["reconcileID"])
-				}
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			core, logs := observer.New(zapcore.WarnLevel)
+			leave := make(chan struct{})
+			ctl := controller.New("test", reconcileFunc(func(_ context.Context, key string) (controller.Result, error) {
+				<-leave
+				return controller.Result{}, nil
+			}), controller.Options{Workers: 2, Logger: zap.New(core), Tuning: controller.Tuning{StuckAfter: c.after}})
+			start(t, ctl.Run)
+			pass(3 * time.Minute)
+			ctl.Add("a", because("first"))
+			pass(9 * time.Minute)
+			ctl.Add("b", because("second"))
+			pass(13 * time.Minute)
+			require.Equal(t, 22*time.Minute, ctl.Stats().Queue.LongestRunning)
+			close(leave)
+			pass(time.Hour)
+			require.ElementsMatch(t, c.want, stuck(logs))
+			for _, entry := range logs.All() {
+				require.Equal(t, zapcore.WarnLevel, entry.Level)
+				require.Len(t, entry.ContextMap()["causes"], 1)
+				require.NotEmpty(t, entry.ContextMap()["reconcileID"])
+			}
 		})
 	}
 }
