@@ -7,6 +7,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/fixture"
 )
 
 // updates returns a function that changes one object and publishes it in a transaction of its own.
@@ -73,16 +74,16 @@ func BenchmarkFill(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
 		})
 		b.Run(fmt.Sprintf("n=%d/memory", n), func(b *testing.B) {
-			before := heap()
+			before := fixture.Heap()
 			ix := cache.New[*pod]()
 			txn := ix.Begin()
 			for _, p := range pods {
 				txn.Set(p)
 			}
 			txn.Commit("1")
-			store := heap()
+			store := fixture.Heap()
 			cache.AddIndex(ix, byNode)
-			index := heap()
+			index := fixture.Heap()
 			for b.Loop() {
 				runtime.KeepAlive(ix)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/fixture"
 )
 
 // pod is the object type of the tests. It resembles a projection.
@@ -313,7 +314,7 @@ func TestBytesOfAnObject(t *testing.T) {
 	for i := range pods {
 		pods[i] = newPod(i)
 	}
-	before := heap()
+	before := fixture.Heap()
 	ix := cache.New[*pod]()
 	cache.AddIndex(ix, byNode)
 	txn := ix.Begin()
@@ -321,19 +322,11 @@ func TestBytesOfAnObject(t *testing.T) {
 		txn.Set(p)
 	}
 	txn.Commit("1")
-	bytes := (heap() - before) / n
+	bytes := (fixture.Heap() - before) / n
 	t.Logf("%d bytes an object", bytes)
 	require.Less(t, bytes, int64(60))
 	runtime.KeepAlive(pods)
 	runtime.KeepAlive(ix)
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 func TestReadingDoesNotAllocate(t *testing.T) {
