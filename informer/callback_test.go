@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
@@ -69,10 +70,9 @@ func TestCallbacksMayCallBack(t *testing.T) {
 			Delivery: func(informer.Delivery) { trace("Delivery") },
 		})
 		subscribe(t, i, func(api.Change[*widget]) { use("handler") }, informer.HandlerOptions{})
-		stop := running(t, i)
+		running(t, i)
 		<-i.Synced()
-		_, err := server.Create(widgets, named("bad", 13))
-		require.NoError(t, err)
+		must.Get(server.Create(widgets, named("bad", 13)))(t)
 		server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		<-time.After(time.Minute)
 		synctest.Wait()
@@ -80,16 +80,13 @@ func TestCallbacksMayCallBack(t *testing.T) {
 			_, was := called.Load(callback)
 			require.True(t, was, callback)
 		}
-		stop()
-		lw.Client().CloseIdleConnections()
 	})
 }
 
 // TestDetectorsMayCallBack lets the detector find a change while batches are handled. It checks all objects after a
 // certain number of them.
 func TestDetectorsMayCallBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("victim", 1)
 		found := 0
 		var i *informer.Informer[*widget]
@@ -98,7 +95,7 @@ func TestDetectorsMayCallBack(t *testing.T) {
 			require.Equal(t, "victim", m.Key.Name)
 			useEverything(t, i)
 		})})
-		stop := running(t, i)
+		running(t, i)
 		<-i.Synced()
 		victim, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "victim"})
 		victim.Size = 99
@@ -107,16 +104,13 @@ func TestDetectorsMayCallBack(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Equal(t, 1, found, "the change must be reported while the informer runs, and once")
-		stop()
 	})
 }
 
-// TestHandlersMayUseTheInformer calls the informer's methods in handlers: it adds and removes handlers, and waits.
 func TestHandlersMayUseTheInformer(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSource()
+			onSource(t, func(t *testing.T, s *source) {
 				s.set("a", 1)
 				i := informer.New(s, options(t))
 				var nested recorder
@@ -147,8 +141,7 @@ func TestHandlersMayUseTheInformer(t *testing.T) {
 
 // TestHandlerThatEndsItsGoroutineIsRemoved has a handler that calls FailNow, or Goexit itself.
 func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		own := subscribe(t, i, func(api.Change[*widget]) { runtime.Goexit() }, informer.HandlerOptions{})
@@ -163,8 +156,7 @@ func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 
 // TestRemoveInTheLastCallOfTheInitialList removes a handler in the call that completes its initial list.
 func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		var own informer.Registration

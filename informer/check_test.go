@@ -19,6 +19,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/driftcheck"
 	"github.com/leatproject/leat/scale/packed"
@@ -39,66 +41,61 @@ func TestCheckFindsADroppedEvent(t *testing.T) {
 	}{
 		{watch.Added, func(s *testserver.Server) error { return created(s, named("w7", 7)) }, "w7", "added", api.Added},
 		{watch.Modified, func(s *testserver.Server) error {
-			_, err := s.Update(widgets, named("w1", 9))
-			return err
+			return must.Err(s.Update(widgets, named("w1", 9)))
 		}, "w1", "changed", api.Updated},
 		{watch.Deleted, func(s *testserver.Server) error { return s.Delete(widgets, key) }, "w1", "deleted", api.Deleted},
 	} {
 		for name, hold := range map[string]informer.Holding[*widget]{
 			"whole": nil, "packed": packed.Bytes[*widget](), "coded": packed.Coded[*widget](notTrained),
 		} {
-			t.Run(tc.logged+" "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					server, lw := serve(t, testserver.Options{})
-					core, logs := observer.New(zapcore.WarnLevel)
-					var ended []error
-					o := informer.Options[*widget]{
-						Check: driftcheck.Every(time.Hour), Hold: hold, Logger: zap.New(core), Hooks: reflector.Hooks{OnError: func(err error) { ended = append(ended, err) }},
+			fixture.Bubble(t, tc.logged+" "+name, func(t *testing.T) {
+				server, lw := serve(t, testserver.Options{})
+				core, logs := observer.New(zapcore.WarnLevel)
+				var ended []error
+				o := informer.Options[*widget]{
+					Check: driftcheck.Every(time.Hour), Hold: hold, Logger: zap.New(core), Hooks: reflector.Hooks{OnError: func(err error) { ended = append(ended, err) }},
+				}
+				i := informer.New(lw, o)
+				var changes []api.Change[*widget]
+				subscribe(t, i, func(c api.Change[*widget]) {
+					if !c.InitialList {
+						changes = append(changes, c)
 					}
-					i := informer.New(lw, o)
-					var changes []api.Change[*widget]
-					subscribe(t, i, func(c api.Change[*widget]) {
-						if !c.InitialList {
-							changes = append(changes, c)
-						}
-					}, informer.HandlerOptions{})
-					stop := running(t, i)
-					synctest.Wait()
-					server.Inject(faults.Fault{Match: faults.Match{Frames: []watch.EventType{tc.kind}}, Times: 1, Effect: faults.Drop{}})
-					require.NoError(t, tc.change(server))
-					require.NoError(t, created(server, named("w8", 8)))
-					<-time.After(40 * time.Minute)
-					synctest.Wait()
-					require.Len(t, changes, 1, "only w8")
-					require.Zero(t, i.Status().Check)
+				}, informer.HandlerOptions{})
+				running(t, i)
+				synctest.Wait()
+				server.Inject(faults.Fault{Match: faults.Match{Frames: []watch.EventType{tc.kind}}, Times: 1, Effect: faults.Drop{}})
+				require.NoError(t, tc.change(server))
+				require.NoError(t, created(server, named("w8", 8)))
+				<-time.After(40 * time.Minute)
+				synctest.Wait()
+				require.Len(t, changes, 1, "only w8")
+				require.Zero(t, i.Status().Check)
 
-					<-time.After(time.Hour)
-					synctest.Wait()
-					require.Len(t, changes, 2)
-					require.Equal(t, tc.got, changes[1].Type)
-					require.Equal(t, tc.name, changes[1].Object.Name)
-					status := i.Status()
-					require.Equal(t, 1, status.Check.Missed)
-					require.NoError(t, status.Check.Err)
-					require.Contains(t, status.String(), "1 missed and found by checks")
-					require.Len(t, ended, 1)
-					require.ErrorIs(t, ended[0], reflector.ErrMissed)
-					require.Equal(t, 1, logs.Len())
-					fields := logs.All()[0].ContextMap()
-					require.Equal(t, "default/"+tc.name, fields["object"])
-					require.Equal(t, tc.logged, fields["change"])
+				<-time.After(time.Hour)
+				synctest.Wait()
+				require.Len(t, changes, 2)
+				require.Equal(t, tc.got, changes[1].Type)
+				require.Equal(t, tc.name, changes[1].Object.Name)
+				status := i.Status()
+				require.Equal(t, 1, status.Check.Missed)
+				require.NoError(t, status.Check.Err)
+				require.Contains(t, status.String(), "1 missed and found by checks")
+				require.Len(t, ended, 1)
+				require.ErrorIs(t, ended[0], reflector.ErrMissed)
+				require.Equal(t, 1, logs.Len())
+				fields := logs.All()[0].ContextMap()
+				require.Equal(t, "default/"+tc.name, fields["object"])
+				require.Equal(t, tc.logged, fields["change"])
 
-					lists := status.Reflector.Counters.Lists
-					require.Equal(t, 2, lists)
-					<-time.After(10 * time.Hour)
-					synctest.Wait()
-					after := i.Status()
-					require.Equal(t, lists, after.Reflector.Counters.Lists)
-					require.Equal(t, 1, after.Check.Missed)
-					require.Greater(t, after.Check.Checks, 7)
-					stop()
-					lw.Client().CloseIdleConnections()
-				})
+				lists := status.Reflector.Counters.Lists
+				require.Equal(t, 2, lists)
+				<-time.After(10 * time.Hour)
+				synctest.Wait()
+				after := i.Status()
+				require.Equal(t, lists, after.Reflector.Counters.Lists)
+				require.Equal(t, 1, after.Check.Missed)
+				require.Greater(t, after.Check.Checks, 7)
 			})
 		}
 	}
@@ -122,7 +119,7 @@ func TestCheckFindsNothingInChurn(t *testing.T) {
 			o := options(t)
 			o.Check, o.PageSize = driftcheck.Every(time.Minute), 2
 			i := informer.New(lw, o)
-			stop := running(t, i)
+			running(t, i)
 			synctest.Wait()
 			server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Delay{For: 700 * time.Millisecond}})
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -143,8 +140,6 @@ func TestCheckFindsNothingInChurn(t *testing.T) {
 			require.NoError(t, status.Check.Err)
 			require.Zero(t, status.Check.Missed)
 			require.Equal(t, 1, status.Reflector.Counters.Lists)
-			stop()
-			lw.Client().CloseIdleConnections()
 		})
 	}
 }
@@ -154,7 +149,7 @@ func TestChecksThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
 		i := informer.New(lw, informer.Options[*widget]{Check: driftcheck.Every(time.Hour)})
-		stop := running(t, i)
+		running(t, i)
 		synctest.Wait()
 		refusal := server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Fail{Code: 403}})
 		<-time.After(80 * time.Minute)
@@ -167,8 +162,6 @@ func TestChecksThatFail(t *testing.T) {
 		<-time.After(80 * time.Minute)
 		synctest.Wait()
 		require.NoError(t, i.Status().Check.Err)
-		stop()
-		lw.Client().CloseIdleConnections()
 	})
 }
 
@@ -184,7 +177,6 @@ func TestCheckStopsAtOnce(t *testing.T) {
 		started := time.Now()
 		stop()
 		require.Zero(t, time.Since(started))
-		lw.Client().CloseIdleConnections()
 	})
 }
 
@@ -193,11 +185,10 @@ func TestCheckWithoutMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.WarnLevel)
 		i := informer.New(newSource(), informer.Options[*widget]{Check: driftcheck.Every(time.Hour), Logger: zap.New(core)})
-		stop := running(t, i)
+		running(t, i)
 		synctest.Wait()
 		require.ErrorContains(t, i.Status().Check.Err, "is no api.MetadataSource")
 		require.Equal(t, 1, logs.Len())
-		stop()
 	})
 }
 
@@ -229,13 +220,11 @@ func TestCheckDoesNotRepeatItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, lw := serve(t, testserver.Options{})
 		i := informer.New[*widget](foreign{lw}, informer.Options[*widget]{Check: driftcheck.Every(time.Hour)})
-		stop := running(t, i)
+		running(t, i)
 		<-time.After(20 * time.Hour)
 		synctest.Wait()
 		status := i.Status()
 		require.Equal(t, 3, status.Check.Missed)
 		require.Equal(t, 2, status.Reflector.Counters.Lists)
-		stop()
-		lw.Client().CloseIdleConnections()
 	})
 }

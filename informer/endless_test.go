@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -62,15 +63,14 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			var read atomic.Int64
-			client, err := apiclient.New(apiclient.Config{Host: "http://server.test", Transport: answer(func(r *http.Request) io.ReadCloser {
+			client := must.Get(apiclient.New(apiclient.Config{Host: "http://server.test", Transport: answer(func(r *http.Request) io.ReadCloser {
 				watch := r.URL.Query().Get("watch") != ""
 				head := ""
 				if !watch {
 					head = `{"apiVersion":"leat.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[`
 				}
 				return &endless{rest: head, next: func(n int) string { return next(watch, n) }, read: &read}
-			})})
-			require.NoError(t, err)
+			})}))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			var failed error
 			i := informer.New(apiclient.NewPartial[*widget](client, widgets, ""), informer.Options[*widget]{

@@ -11,12 +11,13 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
-// TestEveryErrorIsReported covers errors at the start of a list and of a watch, and errors in the stream.
 func TestEveryErrorIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
@@ -26,7 +27,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 		o.NoWatchList = true
 		i := informer.New(lw, o)
 		forbidden := server.Inject(faults.Fault{Effect: faults.Fail{Code: 403, Message: "widgets is forbidden"}})
-		stop := running(t, i)
+		running(t, i)
 		synctest.Wait()
 		require.Len(t, reported, 1)
 		require.True(t, apierrors.IsForbidden(reported[0]), "the error must have the server's Status")
@@ -50,8 +51,6 @@ func TestEveryErrorIsReported(t *testing.T) {
 		require.Len(t, reported, 2, "an error in the stream counts")
 		require.ErrorContains(t, reported[1], "leader changed")
 		<-time.After(time.Minute)
-		stop()
-		lw.Client().CloseIdleConnections()
 	})
 }
 
@@ -65,32 +64,27 @@ func TestLongRetryAfterIsShortenedAndShown(t *testing.T) {
 			Details: &metav1.StatusDetails{RetryAfterSeconds: 3600},
 		}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, lw := serve(t, testserver.Options{})
-				i := informer.New(lw, options(t))
-				stop := running(t, i)
-				<-i.Synced()
-				synctest.Wait()
-				for _, effect := range effects {
-					server.Inject(faults.Fault{Effect: effect, Times: 1})
-				}
-				<-time.After(5 * time.Second)
-				synctest.Wait()
-				status := i.Status()
-				require.Equal(t, time.Hour, status.Reflector.RetryAfter)
-				require.Contains(t, status.String(), "the server asked for a pause of 1h0m0s")
-				require.LessOrEqual(t, time.Until(status.Reflector.NextAttempt), 4*time.Minute, "two minutes, and the jitter")
+		fixture.Bubble(t, name, func(t *testing.T) {
+			server, lw := serve(t, testserver.Options{})
+			i := informer.New(lw, options(t))
+			running(t, i)
+			<-i.Synced()
+			synctest.Wait()
+			for _, effect := range effects {
+				server.Inject(faults.Fault{Effect: effect, Times: 1})
+			}
+			<-time.After(5 * time.Second)
+			synctest.Wait()
+			status := i.Status()
+			require.Equal(t, time.Hour, status.Reflector.RetryAfter)
+			require.Contains(t, status.String(), "the server asked for a pause of 1h0m0s")
+			require.LessOrEqual(t, time.Until(status.Reflector.NextAttempt), 4*time.Minute, "two minutes, and the jitter")
 
-				_, err := server.Create(widgets, named("new", 9))
-				require.NoError(t, err)
-				<-time.After(4 * time.Minute)
-				synctest.Wait()
-				require.Equal(t, 4, i.Snapshot().Len())
-				require.NotContains(t, i.Status().String(), "pause")
-				stop()
-				lw.Client().CloseIdleConnections()
-			})
+			must.Get(server.Create(widgets, named("new", 9)))(t)
+			<-time.After(4 * time.Minute)
+			synctest.Wait()
+			require.Equal(t, 4, i.Snapshot().Len())
+			require.NotContains(t, i.Status().String(), "pause")
 		})
 	}
 }

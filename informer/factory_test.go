@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
@@ -32,8 +33,7 @@ func runningFactory(t *testing.T, f *factory.Factory) (stop func() error) {
 
 func share(t *testing.T, f *factory.Factory, s *source, o informer.Options[*widget]) *factory.Share[*widget] {
 	t.Helper()
-	shared, err := factory.Shared(f, s, o)
-	require.NoError(t, err)
+	shared := must.Get(factory.Shared(f, s, o))(t)
 	return shared
 }
 
@@ -141,8 +141,7 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- stop() }()
 		synctest.Wait()
-		_, err := factory.Shared(f, newSource(), informer.Options[*widget]{})
-		require.ErrorIs(t, err, informer.ErrStopped)
+		require.ErrorIs(t, must.Err(factory.Shared(f, newSource(), informer.Options[*widget]{})), informer.ErrStopped)
 		shared.Release()
 		require.False(t, runstate.IsClosed(shared.Done()))
 		close(release)
@@ -264,8 +263,7 @@ func (i *identified) Identity() any { return i.name }
 func TestSourcesAreComparedByIdentity(t *testing.T) {
 	f, s := factory.New(factory.Options{}), newSource()
 	informerOf := func(name string) *informer.Informer[*widget] {
-		shared, err := factory.Shared(f, &identified{s, name}, informer.Options[*widget]{})
-		require.NoError(t, err)
+		shared := must.Get(factory.Shared(f, &identified{s, name}, informer.Options[*widget]{}))(t)
 		return shared.Informer
 	}
 	first := informerOf("a")

@@ -14,6 +14,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
@@ -46,8 +48,7 @@ func (g *gated) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api
 
 func mustShare(t *testing.T, f *factory.Factory, g *gated, o informer.Options[*widget]) *factory.Share[*widget] {
 	t.Helper()
-	s, err := factory.Shared(f, g, o)
-	require.NoError(t, err)
+	s := must.Get(factory.Shared(f, g, o))(t)
 	return s
 }
 
@@ -77,39 +78,33 @@ func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
 }
 
 func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
-	t.Run("released", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f := factory.New(factory.Options{})
-			s := mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
-			defer runningFactory(t, f)()
-			require.False(t, runstate.IsClosed(f.Synced()))
-			s.Release()
-			<-f.Synced()
-			require.Empty(t, f.Status())
-		})
+	fixture.Bubble(t, "released", func(t *testing.T) {
+		f := factory.New(factory.Options{})
+		s := mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
+		defer runningFactory(t, f)()
+		require.False(t, runstate.IsClosed(f.Synced()))
+		s.Release()
+		<-f.Synced()
+		require.Empty(t, f.Status())
 	})
-	t.Run("failed", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f, broken := factory.New(factory.Options{}), newGated("broken")
-			broken.set("a", 1)
-			mustShare(t, f, broken, informer.Options[*widget]{
-				Transform: func(*widget) (*widget, error) { return nil, errors.New("no") },
-				Hooks:     reflector.Hooks{OnUndecodable: reflector.Fail},
-			})
-			stop := runningFactory(t, f)
-			close(broken.gate)
-			<-f.Synced()
-			require.Error(t, stop())
+	fixture.Bubble(t, "failed", func(t *testing.T) {
+		f, broken := factory.New(factory.Options{}), newGated("broken")
+		broken.set("a", 1)
+		mustShare(t, f, broken, informer.Options[*widget]{
+			Transform: func(*widget) (*widget, error) { return nil, errors.New("no") },
+			Hooks:     reflector.Hooks{OnUndecodable: reflector.Fail},
 		})
+		stop := runningFactory(t, f)
+		close(broken.gate)
+		<-f.Synced()
+		require.Error(t, stop())
 	})
-	t.Run("the factory itself", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f := factory.New(factory.Options{})
-			mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
-			require.NoError(t, runningFactory(t, f)())
-			require.False(t, runstate.IsClosed(f.Synced()))
-			require.Len(t, f.Status(), 1, "Status must show the informers after Run, too")
-		})
+	fixture.Bubble(t, "the factory itself", func(t *testing.T) {
+		f := factory.New(factory.Options{})
+		mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
+		require.NoError(t, runningFactory(t, f)())
+		require.False(t, runstate.IsClosed(f.Synced()))
+		require.Len(t, f.Status(), 1, "Status must show the informers after Run, too")
 	})
 }
 
@@ -122,8 +117,7 @@ func TestObserveInformers(t *testing.T) {
 		source.set("a", 1)
 		join := func(selector string) {
 			s := share(t, f, source, informer.Options[*widget]{Selector: api.Selector{Fields: selector}})
-			_, err := s.Subscribe(func(api.Change[*widget]) { panic(selector) }, informer.HandlerOptions{})
-			require.NoError(t, err)
+			must.Get(s.Subscribe(func(api.Change[*widget]) { panic(selector) }, informer.HandlerOptions{}))(t)
 		}
 		join("n=1")
 		var names []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
@@ -90,8 +91,7 @@ func TestHandleDeltas(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			i := New(&unlisted{}, Options[*thing]{})
-			_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
-			require.NoError(t, err)
+			must.Get(i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute}))(t)
 			p := pipelineOf(i)
 			l := p.handlers.all[0]
 			var got [][]string
@@ -161,8 +161,7 @@ func TestHeardAt(t *testing.T) {
 // TestResyncWithALateFirstList has a first list that is complete only after earlier batches, as with package scopes.
 func TestResyncWithALateFirstList(t *testing.T) {
 	i := New(&unlisted{}, Options[*thing]{})
-	_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
-	require.NoError(t, err)
+	must.Get(i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute}))(t)
 	p := pipelineOf(i)
 	l := p.handlers.all[0]
 	p.handleDeltas(batchOf(changesOf{added(one(1))}))
@@ -181,8 +180,7 @@ func TestUseLoggerBesideAHandler(t *testing.T) {
 			defer close(done)
 			i.UseLogger(zap.NewNop())
 		}()
-		_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{})
-		require.NoError(t, err)
+		must.Get(i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{}))(t)
 		<-done
 	}
 }

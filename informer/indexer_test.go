@@ -11,8 +11,7 @@ import (
 )
 
 func TestIndexerIsForTests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		bySize := informer.AddIndex(i, func(w *widget) []int { return []int{w.Size} })

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
@@ -28,41 +28,8 @@ func subscribe(t *testing.T, i interface {
 }, f func(api.Change[*widget]), o informer.HandlerOptions,
 ) informer.Registration {
 	t.Helper()
-	r, err := i.Subscribe(f, o)
-	require.NoError(t, err)
+	r := must.Get(i.Subscribe(f, o))(t)
 	return r
-}
-
-func TestHandlersReceiveEveryChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
-		s.set("a", 1)
-		s.set("b", 1)
-		i := informer.New(s, options(t))
-		var r recorder
-		registration := subscribe(t, i, r.handle, informer.HandlerOptions{})
-		defer running(t, i)()
-		<-registration.Synced()
-		require.ElementsMatch(t, []string{"Added a 1 initial", "Added b 1 initial"}, r.take())
-		s.set("a", 2)
-		s.set("c", 1)
-		s.remove("b")
-		synctest.Wait()
-		require.ElementsMatch(t, []string{"Updated a 1→2", "Added c 1", "Deleted b 1"}, r.take())
-		require.Equal(t, 2, i.Cache().Len())
-		require.Equal(t, "5", i.ResourceVersion())
-	})
-}
-
-func TestEmptyListIsSynced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := informer.New(newSource(), options(t))
-		registration := subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
-		defer running(t, i)()
-		<-i.Synced()
-		<-registration.Synced()
-		require.True(t, i.Status().Synced)
-	})
 }
 
 // TestLateHandlerSeesEachChangeOnce lets handlers join while changes arrive. The history of each handler must be legal
@@ -70,8 +37,7 @@ func TestEmptyListIsSynced(t *testing.T) {
 func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
 	for _, coalesce := range []bool{false, true} {
 		t.Run(fmt.Sprintf("coalesce=%v", coalesce), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSource()
+			onSource(t, func(t *testing.T, s *source) {
 				i := informer.New(s, options(t))
 				defer running(t, i)()
 				var believers []*historyChecker
@@ -100,8 +66,7 @@ func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
 func TestJoinInTheMiddleOfABatch(t *testing.T) {
 	for _, coalesce := range []bool{false, true} {
 		t.Run(fmt.Sprintf("coalesce=%v", coalesce), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSource()
+			onSource(t, func(t *testing.T, s *source) {
 				i := informer.New(s, options(t))
 				applying, last := make(chan struct{}), -1
 				informer.AddIndex(i, func(w *widget) []int {
@@ -133,10 +98,8 @@ func TestJoinInTheMiddleOfABatch(t *testing.T) {
 	}
 }
 
-// TestCacheIsAheadOfHandlers reads the cache in a handler.
 func TestCacheIsAheadOfHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 0)
 		i := informer.New(s, options(t))
 		calls := 0
@@ -157,14 +120,13 @@ func TestCacheIsAheadOfHandlers(t *testing.T) {
 }
 
 func TestStuckHandlerDelaysNothingElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		i := informer.New(s, options(t))
 		release := make(chan struct{})
 		stuck := subscribe(t, i, func(api.Change[*widget]) { <-release }, informer.HandlerOptions{Name: "stuck"})
 		var r recorder
 		subscribe(t, i, r.handle, informer.HandlerOptions{})
-		stop := running(t, i)
+		running(t, i)
 		<-i.Synced()
 		for n := range 100 {
 			s.set("a", n)
@@ -176,7 +138,6 @@ func TestStuckHandlerDelaysNothingElse(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		require.Zero(t, stuck.Pending())
-		stop()
 	})
 }
 
@@ -192,7 +153,7 @@ func TestSingleChange(t *testing.T) {
 		subscribe(t, i, quick.handle, informer.HandlerOptions{NonBlocking: true})
 		subscribe(t, i, coalescing.handle, informer.HandlerOptions{NonBlocking: true, Coalesce: true})
 		subscribe(t, i, func(n api.Change[*widget]) { <-release; slow.handle(n) }, informer.HandlerOptions{})
-		stop := running(t, i)
+		running(t, i)
 		<-s.waits // for the first change
 		key := api.Key{Namespace: "default", Name: "a"}
 		for size := range 100 {
@@ -210,7 +171,6 @@ func TestSingleChange(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, quick.state, slow.state)
 		close(s.proceed)
-		stop()
 	})
 }
 
@@ -234,13 +194,12 @@ func (s *announcing) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq
 }
 
 func TestCoalescingBacklogIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		i := informer.New(s, options(t))
 		release := make(chan struct{})
 		b := newHistoryChecker(t)
 		stuck := subscribe(t, i, func(n api.Change[*widget]) { <-release; b.handle(n) }, informer.HandlerOptions{Coalesce: true})
-		stop := running(t, i)
+		running(t, i)
 		for n := range 10_000 {
 			s.set(fmt.Sprint("w", n%10), n)
 			if n%100 == 0 {
@@ -252,13 +211,11 @@ func TestCoalescingBacklogIsBounded(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		b.requireEqual(i)
-		stop()
 	})
 }
 
 func TestHandlerPanicIsContained(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		s.set("b", 1)
 		logs, seen := observer.New(zap.ErrorLevel)
@@ -287,8 +244,7 @@ func TestHandlerPanicIsContained(t *testing.T) {
 // TestSlowHandlerIsLogged has a handler that is slow while it is far behind. The log must say so once a minute. The
 // second warning, after 62 calls, has the smallest number of pending notifications that allows one.
 func TestSlowHandlerIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		for n := range 1024 + 62 {
 			s.set(fmt.Sprint("w", n), n)
 		}
@@ -315,8 +271,7 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 }
 
 func TestRemoveFromWithinAHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		for n := range 10 {
 			s.set(fmt.Sprint("w", n), n)
 		}
@@ -347,25 +302,6 @@ func TestRemoveBeforeRun(t *testing.T) {
 	<-registration.Done()
 }
 
-func TestSameFunctionTwiceIsTwoHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
-		s.set("a", 1)
-		i := informer.New(s, options(t))
-		var calls atomic.Int32
-		f := func(api.Change[*widget]) { calls.Add(1) }
-		first := subscribe(t, i, f, informer.HandlerOptions{})
-		subscribe(t, i, f, informer.HandlerOptions{})
-		defer running(t, i)()
-		synctest.Wait()
-		require.EqualValues(t, 2, calls.Load())
-		first.Remove()
-		s.set("a", 2)
-		synctest.Wait()
-		require.EqualValues(t, 3, calls.Load())
-	})
-}
-
 func TestLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := informer.New(newSource(), options(t))
@@ -375,16 +311,14 @@ func TestLifecycle(t *testing.T) {
 		stop()
 		require.True(t, runstate.IsClosed(i.Stopped()))
 		require.ErrorIs(t, i.Run(t.Context()), informer.ErrRunning)
-		_, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})
-		require.ErrorIs(t, err, informer.ErrStopped)
+		require.ErrorIs(t, must.Err(i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})), informer.ErrStopped)
 		require.ErrorIs(t, i.WaitFor(t.Context(), "99"), informer.ErrStopped)
 		require.NoError(t, i.WaitFor(t.Context(), "0"), "a reached version must stay reached")
 	})
 }
 
 func TestNoCallAfterRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		for n := range 100 {
 			s.set(fmt.Sprint("w", n), n)
 		}
@@ -409,8 +343,7 @@ func TestNoCallAfterRun(t *testing.T) {
 }
 
 func TestWaitFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		anything := make(chan error, 1)
@@ -438,8 +371,7 @@ func TestWaitFor(t *testing.T) {
 }
 
 func TestResyncIsPerHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		o := options(t)
 		o.ResyncPeriod = 10 * time.Second
@@ -470,8 +402,7 @@ func TestResyncIsPerHandler(t *testing.T) {
 }
 
 func TestFirstHandlerOfARunningInformerGetsResyncs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		o := options(t)
 		o.ResyncPeriod = 10 * time.Second
@@ -487,8 +418,7 @@ func TestFirstHandlerOfARunningInformerGetsResyncs(t *testing.T) {
 }
 
 func TestTransformRunsOnceForEachState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		s.set("b", 2)
 		s.set("bad", 13)
@@ -526,8 +456,7 @@ func TestTransformRunsOnceForEachState(t *testing.T) {
 }
 
 func TestFailEndsRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		o := options(t)
 		o.Transform = func(*widget) (*widget, error) { return nil, errors.New("no") }
@@ -540,8 +469,7 @@ func TestFailEndsRun(t *testing.T) {
 }
 
 func TestMutationOfACachedObjectIsFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		var found []cache.Mutation
 		i := informer.New(s, informer.Options[*widget]{Mutations: informer.DetectMutations(func(m cache.Mutation) { found = append(found, m) })})
@@ -556,30 +484,9 @@ func TestMutationOfACachedObjectIsFound(t *testing.T) {
 	})
 }
 
-func TestIndexesBeforeAndAfterStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
-		s.set("a", 1)
-		s.set("b", 2)
-		i := informer.New(s, options(t))
-		bySize := func(w *widget) []int { return []int{w.Size} }
-		before := informer.AddIndex(i, bySize)
-		defer running(t, i)()
-		<-i.Synced()
-		after := informer.AddIndex(i, bySize)
-		s.set("a", 2)
-		synctest.Wait()
-		for _, index := range []interface{ ByIndex(int) []*widget }{before, after} {
-			require.Empty(t, index.ByIndex(1))
-			require.Len(t, index.ByIndex(2), 2)
-		}
-	})
-}
-
 // TestAHandlerCostsNothingPerObject checks that neither a join nor the fan-out allocates for each object and handler.
 func TestAHandlerCostsNothingPerObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		for n := range 2000 {
 			s.set(fmt.Sprint("w", n), n)
 		}
@@ -620,12 +527,10 @@ func TestNilHandlersPanic(t *testing.T) {
 	})
 }
 
-// TestHandlersJoinAndLeaveConcurrently uses an informer from many goroutines at once, for the race detector.
 func TestHandlersJoinAndLeaveConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		i := informer.New(s, options(t))
-		stop := running(t, i)
+		running(t, i)
 		finished := make(chan struct{})
 		for worker := range 8 {
 			go func() {
@@ -651,7 +556,6 @@ func TestHandlersJoinAndLeaveConcurrently(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Len(t, i.Status().Handlers, 8*17)
-		stop()
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer/internal/slowcalls"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // counter returns a listener whose handler only counts, and a group with that number of notifications.
@@ -37,8 +38,7 @@ func (unknown) Collection() api.Collection { return api.Collection{Resource: api
 func TestCrashOnPanic(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		i := New(unknown{}, Options[*thing]{Handling: Handling{CrashOnPanic: crash}})
-		_, err := i.Subscribe(func(api.Change[*thing]) { panic("a bug") }, HandlerOptions{})
-		require.NoError(t, err)
+		must.Get(i.Subscribe(func(api.Change[*thing]) { panic("a bug") }, HandlerOptions{}))(t)
 		call := func() { pipelineOf(i).handlers.all[0].call(added(&thing{name: "a"})) }
 		if crash {
 			require.PanicsWithValue(t, "a bug", call)

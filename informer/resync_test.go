@@ -17,8 +17,7 @@ import (
 // TestResyncKeepsItsPeriodUnderLoad has batches that take time. A delay must not move later resyncs, and no resync may
 // be missing.
 func TestResyncKeepsItsPeriodUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		o := options(t)
 		o.ResyncPeriod = 10 * time.Second
@@ -49,8 +48,7 @@ func TestResyncKeepsItsPeriodUnderLoad(t *testing.T) {
 func TestPendingCountsTakenNotifications(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSource()
+			onSource(t, func(t *testing.T, s *source) {
 				for _, name := range []string{"a", "b", "c", "d"} {
 					s.set(name, 1)
 				}
@@ -101,8 +99,7 @@ func (s slow) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.E
 
 // TestInitialListIsNotDeliveredTwice has a resync in one batch with the initial list.
 func TestInitialListIsNotDeliveredTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		o := options(t)
 		o.ResyncPeriod = 10 * time.Second
@@ -127,8 +124,7 @@ func TestInitialListIsNotDeliveredTwice(t *testing.T) {
 // TestEachHandlerHasItsOwnResyncPeriod has handlers that register before Run and while it runs, in an informer without
 // a period.
 func TestEachHandlerHasItsOwnResyncPeriod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource()
+	onSource(t, func(t *testing.T, s *source) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		started := time.Now()

@@ -17,6 +17,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -28,15 +30,14 @@ func serve(t *testing.T, o testserver.Options) (*testserver.Server, *apiclient.P
 	server := testserver.New(o)
 	server.Register(widgets)
 	for n := range 3 {
-		_, err := server.Create(widgets, named(fmt.Sprint("w", n), n))
-		require.NoError(t, err)
+		must.Get(server.Create(widgets, named(fmt.Sprint("w", n), n)))(t)
 	}
-	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()
 	t.Cleanup(func() {
+		client.CloseIdleConnections()
 		cancel()
 		require.NoError(t, <-ended)
 	})
@@ -72,27 +73,24 @@ func TestRunEndsInEveryState(t *testing.T) {
 		{name: "pausing after 403", faults: []faults.Fault{{Effect: faults.Fail{Code: 403}}}, wait: 45 * time.Second},
 		{name: "between watches that end at once", faults: []faults.Fault{{Effect: faults.ShortWatch{}}}, wait: 20 * time.Second},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, lw := serve(t, testserver.Options{})
-				for _, f := range tc.faults {
-					server.Inject(f)
-				}
-				o := options(t)
-				o.NoWatchList = tc.paged
-				o.ResyncPeriod = time.Second
-				i := informer.New(lw, o)
-				subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
-				stop := running(t, i)
-				if tc.wait > 0 {
-					<-time.After(tc.wait)
-					synctest.Wait()
-				}
-				started := time.Now()
-				stop()
-				require.Zero(t, time.Since(started))
-				lw.Client().CloseIdleConnections()
-			})
+		fixture.Bubble(t, tc.name, func(t *testing.T) {
+			server, lw := serve(t, testserver.Options{})
+			for _, f := range tc.faults {
+				server.Inject(f)
+			}
+			o := options(t)
+			o.NoWatchList = tc.paged
+			o.ResyncPeriod = time.Second
+			i := informer.New(lw, o)
+			subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
+			stop := running(t, i)
+			if tc.wait > 0 {
+				<-time.After(tc.wait)
+				synctest.Wait()
+			}
+			started := time.Now()
+			stop()
+			require.Zero(t, time.Since(started))
 		})
 	}
 }
@@ -125,38 +123,33 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 		"410 forever":                    {{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Fail{Code: 410}}, {Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Fail{Code: 500}}},
 		"an empty list that ends early":  {{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Fail{Code: 410}}, {Match: faults.Match{Frames: []watch.EventType{faults.Item}}, Effect: faults.Drop{}}, {Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Cut{After: 60}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, lw := serve(t, testserver.Options{})
-				i := informer.New(lw, options(t))
-				var r recorder
-				subscribe(t, i, r.handle, informer.HandlerOptions{})
-				stop := running(t, i)
-				<-i.Synced()
-				synctest.Wait()
-				before := i.Cache().List()
-				require.Len(t, r.take(), 3)
-				for _, f := range append(faults, cut...) {
-					server.Inject(f)
-				}
-				<-time.After(10 * time.Minute)
-				synctest.Wait()
-				require.ElementsMatch(t, before, i.Cache().List())
-				require.Empty(t, r.take())
-				require.Less(t, len(server.Requests()), 100, "there must be pauses between requests")
-				server.Heal()
-				_, err := server.Create(widgets, named("new", 9))
-				require.NoError(t, err)
-				<-time.After(2 * time.Minute)
-				synctest.Wait()
-				// A server that answered only errors for half a minute may have been restored. So the first list
-				// reuses no known object, and handlers get each as an update.
-				require.Subset(t, []string{"Added new 9", "Updated new 9→9", "Updated w0 0→0", "Updated w1 1→1", "Updated w2 2→2"}, r.take())
-				require.Len(t, i.Cache().List(), 4)
-				require.Nil(t, i.Status().Reflector.Err)
-				stop()
-				lw.Client().CloseIdleConnections()
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			server, lw := serve(t, testserver.Options{})
+			i := informer.New(lw, options(t))
+			var r recorder
+			subscribe(t, i, r.handle, informer.HandlerOptions{})
+			running(t, i)
+			<-i.Synced()
+			synctest.Wait()
+			before := i.Cache().List()
+			require.Len(t, r.take(), 3)
+			for _, f := range append(faults, cut...) {
+				server.Inject(f)
+			}
+			<-time.After(10 * time.Minute)
+			synctest.Wait()
+			require.ElementsMatch(t, before, i.Cache().List())
+			require.Empty(t, r.take())
+			require.Less(t, len(server.Requests()), 100, "there must be pauses between requests")
+			server.Heal()
+			must.Get(server.Create(widgets, named("new", 9)))(t)
+			<-time.After(2 * time.Minute)
+			synctest.Wait()
+			// A server that answered only errors for half a minute may have been restored. So the first list
+			// reuses no known object, and handlers get each as an update.
+			require.Subset(t, []string{"Added new 9", "Updated new 9→9", "Updated w0 0→0", "Updated w1 1→1", "Updated w2 2→2"}, r.take())
+			require.Len(t, i.Cache().List(), 4)
+			require.Nil(t, i.Status().Reflector.Err)
 		})
 	}
 }
@@ -173,49 +166,45 @@ func TestAnswersOfAnotherKindAreFailures(t *testing.T) {
 		{name: "a WatchList", kind: "Secret", watched: `{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1",` + secret[1:] + `}
 {"type":"BOOKMARK","object":{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"900","annotations":{"k8s.io/initial-events-end":"true"}}}}`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, lw := serve(t, testserver.Options{})
-				o := options(t)
-				o.NoWatchList = tc.watched == ""
-				var err error // the last one of the codec
-				o.OnError = func(e error) {
-					if errors.Is(e, codec.ErrUnexpectedKind) {
-						err = e
-					}
+		fixture.Bubble(t, tc.name, func(t *testing.T) {
+			server, lw := serve(t, testserver.Options{})
+			o := options(t)
+			o.NoWatchList = tc.watched == ""
+			var err error // the last one of the codec
+			o.OnError = func(e error) {
+				if errors.Is(e, codec.ErrUnexpectedKind) {
+					err = e
 				}
-				i := informer.New(lw, o)
-				var r recorder
-				subscribe(t, i, r.handle, informer.HandlerOptions{})
-				stop := running(t, i)
-				<-i.Synced()
-				synctest.Wait()
-				before := i.Cache().List()
-				require.Len(t, r.take(), 3)
-				answers := map[string]faults.Effect{"list": faults.Fail{Code: 500}, "watch": faults.Fail{Code: 410}}
-				for verb, body := range map[string]string{"list": tc.body, "watch": tc.watched} {
-					if body != "" {
-						answers[verb] = faults.Fail{Code: 200, Body: []byte(body), Header: map[string][]string{"Content-Type": {"application/json"}}}
-					}
-					server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{verb}}, Effect: answers[verb]})
+			}
+			i := informer.New(lw, o)
+			var r recorder
+			subscribe(t, i, r.handle, informer.HandlerOptions{})
+			running(t, i)
+			<-i.Synced()
+			synctest.Wait()
+			before := i.Cache().List()
+			require.Len(t, r.take(), 3)
+			answers := map[string]faults.Effect{"list": faults.Fail{Code: 500}, "watch": faults.Fail{Code: 410}}
+			for verb, body := range map[string]string{"list": tc.body, "watch": tc.watched} {
+				if body != "" {
+					answers[verb] = faults.Fail{Code: 200, Body: []byte(body), Header: map[string][]string{"Content-Type": {"application/json"}}}
 				}
-				server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
-				asked := len(server.Requests())
-				<-time.After(10 * time.Minute)
-				synctest.Wait()
-				require.ElementsMatch(t, before, i.Cache().List())
-				require.Empty(t, r.take())
-				require.Less(t, len(server.Requests())-asked, 50, "there must be pauses between requests")
-				require.ErrorContains(t, err, `kind "Widget" of "leat.test/v1"`)
-				require.ErrorContains(t, err, `kind "`+tc.kind)
-				server.Heal()
-				<-time.After(2 * time.Minute)
-				synctest.Wait()
-				require.Nil(t, i.Status().Reflector.Err)
-				require.Len(t, i.Cache().List(), 3)
-				stop()
-				lw.Client().CloseIdleConnections()
-			})
+				server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{verb}}, Effect: answers[verb]})
+			}
+			server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+			asked := len(server.Requests())
+			<-time.After(10 * time.Minute)
+			synctest.Wait()
+			require.ElementsMatch(t, before, i.Cache().List())
+			require.Empty(t, r.take())
+			require.Less(t, len(server.Requests())-asked, 50, "there must be pauses between requests")
+			require.ErrorContains(t, err, `kind "Widget" of "leat.test/v1"`)
+			require.ErrorContains(t, err, `kind "`+tc.kind)
+			server.Heal()
+			<-time.After(2 * time.Minute)
+			synctest.Wait()
+			require.Nil(t, i.Status().Reflector.Err)
+			require.Len(t, i.Cache().List(), 3)
 		})
 	}
 }
@@ -238,58 +227,52 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 		"undecodable, too":     replaced(`"name":"foreign",`, `"name":"a/foreign","labels":["none"],`),
 	} {
 		for _, paged := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, paged=%t", name, paged), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					server, all := serve(t, testserver.Options{})
-					_, err := server.Create(widgets, named("foreign", 7))
-					require.NoError(t, err)
-					server.Inject(faults.Fault{Match: faults.Match{Name: "foreign"}, Effect: faults.Malform{Mangle: mangle}})
-					o := options(t)
-					o.NoWatchList = paged
-					i := informer.New(apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
-					var r recorder
-					subscribe(t, i, r.handle, informer.HandlerOptions{})
-					stop := running(t, i)
-					<-i.Synced()
-					synctest.Wait()
-					require.ElementsMatch(t, []string{"Added w0 0 initial", "Added w1 1 initial", "Added w2 2 initial"}, r.take())
-					status := i.Status().Reflector
-					require.Equal(t, 1, status.Counters.Malformed)
-					require.ErrorIs(t, status.LastMalformed, reflector.ErrMalformed)
-					require.Contains(t, i.Status().String(), "1 malformed")
-					require.NoError(t, status.Err)
+			fixture.Bubble(t, fmt.Sprintf("%s, paged=%t", name, paged), func(t *testing.T) {
+				server, all := serve(t, testserver.Options{})
+				_, err := server.Create(widgets, named("foreign", 7))
+				require.NoError(t, err)
+				server.Inject(faults.Fault{Match: faults.Match{Name: "foreign"}, Effect: faults.Malform{Mangle: mangle}})
+				o := options(t)
+				o.NoWatchList = paged
+				i := informer.New(apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
+				var r recorder
+				subscribe(t, i, r.handle, informer.HandlerOptions{})
+				running(t, i)
+				<-i.Synced()
+				synctest.Wait()
+				require.ElementsMatch(t, []string{"Added w0 0 initial", "Added w1 1 initial", "Added w2 2 initial"}, r.take())
+				status := i.Status().Reflector
+				require.Equal(t, 1, status.Counters.Malformed)
+				require.ErrorIs(t, status.LastMalformed, reflector.ErrMalformed)
+				require.Contains(t, i.Status().String(), "1 malformed")
+				require.NoError(t, status.Err)
 
-					_, err = server.Update(widgets, named("foreign", 8))
-					require.NoError(t, err)
-					_, err = server.Update(widgets, named("w1", 9))
-					require.NoError(t, err)
-					synctest.Wait()
-					require.Equal(t, []string{"Updated w1 1→9"}, r.take(), "the watch must continue")
-					require.Equal(t, 2, i.Status().Reflector.Counters.Malformed)
-					require.Empty(t, i.Undecodable(), "foreign objects must not count as undecodable")
-					stop()
-					all.Client().CloseIdleConnections()
-				})
+				_, err = server.Update(widgets, named("foreign", 8))
+				require.NoError(t, err)
+				_, err = server.Update(widgets, named("w1", 9))
+				require.NoError(t, err)
+				synctest.Wait()
+				require.Equal(t, []string{"Updated w1 1→9"}, r.take(), "the watch must continue")
+				require.Equal(t, 2, i.Status().Reflector.Counters.Malformed)
+				require.Empty(t, i.Undecodable(), "foreign objects must not count as undecodable")
 			})
 		}
 	}
 }
 
-// TestRelistOfUnchangedObjectsNotifiesNothing compares pointers, because an unchanged object must not be decoded again.
 func TestRelistOfUnchangedObjectsNotifiesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
 		i := informer.New(lw, options(t))
 		var r recorder
 		subscribe(t, i, r.handle, informer.HandlerOptions{})
-		stop := running(t, i)
+		running(t, i)
 		<-i.Synced()
 		synctest.Wait()
 		before := i.Cache().List()
 		r.take()
 		outage := server.Inject(faults.Fault{Effect: faults.Outage{}})
-		_, err := server.Create(widgets, named("new", 9))
-		require.NoError(t, err)
+		must.Get(server.Create(widgets, named("new", 9)))(t)
 		compact := server.Inject(faults.Fault{Effect: faults.Compact{}})
 		outage.Remove()
 		<-time.After(time.Minute)
@@ -301,67 +284,56 @@ func TestRelistOfUnchangedObjectsNotifiesNothing(t *testing.T) {
 			now, _ := i.Cache().Get(api.KeyOf(w))
 			require.Same(t, w, now)
 		}
-		stop()
-		lw.Client().CloseIdleConnections()
 	})
 }
 
 // TestNoListReuse has a server whose objects change without a new version.
 func TestNoListReuse(t *testing.T) {
 	for _, noReuse := range []bool{false, true} {
-		t.Run(fmt.Sprintf("noReuse=%v", noReuse), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, lw := serve(t, testserver.Options{})
-				o := options(t)
-				o.NoListReuse, o.NoWatchList = noReuse, true
-				i := informer.New(lw, o)
-				var r recorder
-				subscribe(t, i, r.handle, informer.HandlerOptions{})
-				stop := running(t, i)
-				<-i.Synced()
-				synctest.Wait()
-				r.take()
-				server.Inject(faults.Fault{
-					Match: faults.Match{Frames: []watch.EventType{faults.Item}, Name: "w1"},
-					Effect: faults.Malform{Mangle: func(object []byte) []byte {
-						return bytes.Replace(object, []byte(`"size":1`), []byte(`"size":7`), 1)
-					}},
-				})
-				server.Inject(faults.Fault{Effect: faults.Disconnect{Error: &metav1.Status{
-					Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
-				}}})
-				<-time.After(time.Minute)
-				synctest.Wait()
-				require.Equal(t, 2, i.Status().Reflector.Counters.Lists)
-				if noReuse {
-					require.ElementsMatch(t, []string{"Updated w0 0→0", "Updated w1 1→7", "Updated w2 2→2"}, r.take())
-				} else {
-					require.Empty(t, r.take())
-				}
-				stop()
-				lw.Client().CloseIdleConnections()
+		fixture.Bubble(t, fmt.Sprintf("noReuse=%v", noReuse), func(t *testing.T) {
+			server, lw := serve(t, testserver.Options{})
+			o := options(t)
+			o.NoListReuse, o.NoWatchList = noReuse, true
+			i := informer.New(lw, o)
+			var r recorder
+			subscribe(t, i, r.handle, informer.HandlerOptions{})
+			running(t, i)
+			<-i.Synced()
+			synctest.Wait()
+			r.take()
+			server.Inject(faults.Fault{
+				Match: faults.Match{Frames: []watch.EventType{faults.Item}, Name: "w1"},
+				Effect: faults.Malform{Mangle: func(object []byte) []byte {
+					return bytes.Replace(object, []byte(`"size":1`), []byte(`"size":7`), 1)
+				}},
 			})
+			server.Inject(faults.Fault{Effect: faults.Disconnect{Error: &metav1.Status{
+				Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
+			}}})
+			<-time.After(time.Minute)
+			synctest.Wait()
+			require.Equal(t, 2, i.Status().Reflector.Counters.Lists)
+			if noReuse {
+				require.ElementsMatch(t, []string{"Updated w0 0→0", "Updated w1 1→7", "Updated w2 2→2"}, r.take())
+			} else {
+				require.Empty(t, r.take())
+			}
 		})
 	}
 }
 
-// TestManagedFieldsAreDropped checks that cached objects have no managedFields, although the server sends them.
 func TestManagedFieldsAreDropped(t *testing.T) {
 	for _, keep := range []bool{false, true} {
-		t.Run(fmt.Sprintf("keep=%v", keep), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, lw := serve(t, testserver.Options{ManagedFields: true})
-				o := options(t)
-				o.KeepManagedFields = keep
-				i := informer.New(lw, o)
-				stop := running(t, i)
-				<-i.Synced()
-				for _, w := range i.Cache().List() {
-					require.Equal(t, keep, len(w.ManagedFields) > 0)
-				}
-				stop()
-				lw.Client().CloseIdleConnections()
-			})
+		fixture.Bubble(t, fmt.Sprintf("keep=%v", keep), func(t *testing.T) {
+			_, lw := serve(t, testserver.Options{ManagedFields: true})
+			o := options(t)
+			o.KeepManagedFields = keep
+			i := informer.New(lw, o)
+			running(t, i)
+			<-i.Synced()
+			for _, w := range i.Cache().List() {
+				require.Equal(t, keep, len(w.ManagedFields) > 0)
+			}
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +15,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -66,21 +66,19 @@ func TestAChangeToASharedPartIsFound(t *testing.T) {
 			return p, nil
 		}}, []string{"d"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var found []string
-				c.o.Mutations = informer.DetectMutations(func(m cache.Mutation) {
-					require.Contains(t, m.Diff, "v2")
-					found = append(found, m.Key.Name)
-				})
-				i := informer.New(replicas{codec.New[*corev1.Pod](codec.Options{})}, c.o)
-				stop := running(t, i)
-				<-i.Synced()
-				d, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "d"})
-				d.Spec.Containers[0].Image = "registry.example.com/app:v2"
-				stop()
-				require.Equal(t, c.found, found)
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			var found []string
+			c.o.Mutations = informer.DetectMutations(func(m cache.Mutation) {
+				require.Contains(t, m.Diff, "v2")
+				found = append(found, m.Key.Name)
 			})
+			i := informer.New(replicas{codec.New[*corev1.Pod](codec.Options{})}, c.o)
+			stop := running(t, i)
+			<-i.Synced()
+			d, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "d"})
+			d.Spec.Containers[0].Image = "registry.example.com/app:v2"
+			stop()
+			require.Equal(t, c.found, found)
 		})
 	}
 }

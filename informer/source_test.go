@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,15 +165,23 @@ func options(t *testing.T) informer.Options[*widget] {
 	}
 }
 
-// running runs an informer in the background of a bubble. stop ends it and checks that it returned no error.
+// running runs an informer until the test ends. stop ends it earlier. An error of Run fails the test.
 func running[T api.Object](t *testing.T, i *informer.Informer[T]) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(ctx) }()
-	return sync.OnceFunc(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-ended)
 	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// onSource runs a test in a bubble, with a source.
+func onSource(t *testing.T, test func(t *testing.T, s *source)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newSource()) })
 }
 
 // recorder is a handler that records its notifications as lines.

@@ -156,7 +156,6 @@ func TestHeardAt(t *testing.T) {
 	})
 }
 
-// TestHeardAtWaitsForTheCache checks that a received change counts only when it is in the cache.
 func TestHeardAtWaitsForTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()

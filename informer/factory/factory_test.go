@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -27,13 +28,10 @@ func (*unlisted) Collection() api.Collection {
 	return api.Collection{Resource: api.Resource{Version: "v1", Plural: "things"}}
 }
 
-// TestShareDropsRemovedHandlers adds and removes many handlers, as a server does for its clients.
 func TestShareDropsRemovedHandlers(t *testing.T) {
-	share, err := Shared(New(Options{}), &unlisted{}, options{})
-	require.NoError(t, err)
+	share := must.Get(Shared(New(Options{}), &unlisted{}, options{}))(t)
 	for range 1000 {
-		r, err := share.Subscribe(func(api.Change[*object]) {}, informer.HandlerOptions{})
-		require.NoError(t, err)
+		r := must.Get(share.Subscribe(func(api.Change[*object]) {}, informer.HandlerOptions{}))(t)
 		r.Remove()
 	}
 	require.LessOrEqual(t, len(share.registrations), 1)
