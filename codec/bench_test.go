@@ -148,26 +148,3 @@ func benchmarkUpdates(b *testing.B, stream []byte, media string, o podOptions, o
 		next(i)
 	}
 }
-
-func BenchmarkFor(b *testing.B) {
-	b.Run("type=pod", func(b *testing.B) {
-		for b.Loop() {
-			codec.New[*corev1.Pod](codec.Options{})
-		}
-	})
-}
-
-func BenchmarkMarshal(b *testing.B) {
-	pod := newPod(1)
-	pod.TypeMeta = metav1.TypeMeta{}
-	for name, media := range map[string]string{"media=json": asJSON, "media=protobuf": asProtobuf} {
-		b.Run("type=pod/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := codec.Marshal(pod, media, pods); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

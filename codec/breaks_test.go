@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // watchful is a context that counts how often it is looked at, and ends with one of these looks.
@@ -53,12 +54,10 @@ func decodings[T any](c *codec.Codec[T], body string) map[string]func(context.Co
 	o := api.Options[T]{DropManagedFields: true}
 	return map[string]func(context.Context) error{
 		"object": func(ctx context.Context) error {
-			_, err := c.DecodeObject(ctx, strings.NewReader(body), asJSON, api.Resource{})
-			return err
+			return must.Err(c.DecodeObject(ctx, strings.NewReader(body), asJSON, api.Resource{}))
 		},
 		"list": func(ctx context.Context) error {
-			_, err := c.DecodeList(ctx, strings.NewReader(`{"kind":"PodList","items":[`+body+`]}`), asJSON, api.Resource{}, o, discard)
-			return err
+			return must.Err(c.DecodeList(ctx, strings.NewReader(`{"kind":"PodList","items":[`+body+`]}`), asJSON, api.Resource{}, o, discard))
 		},
 		"event": func(ctx context.Context) error {
 			r, err := c.NewEventReader(ctx, bytes.NewReader(jsonFrame("ADDED", []byte(body))), asJSON, api.Resource{}, o)
@@ -87,9 +86,7 @@ func requireBreaks(t *testing.T, least int, decode func(context.Context) error) 
 
 func TestAContextEndsALargeObjectOfJSON(t *testing.T) {
 	const n = 10_000
-	repeat := func(open, value, end string) string {
-		return open + strings.Repeat(value+",", n-1) + value + end
-	}
+	repeat := func(open, value, end string) string { return open + strings.Repeat(value+",", n-1) + value + end }
 	named := func(spec string) string { return `{"metadata":{"name":"x"},` + spec + `}` }
 	structs, generic := codec.New[*largeJSON](codec.Options{}), unstructuredCodec
 	for name, spec := range map[string]string{
@@ -139,8 +136,7 @@ func TestAContextEndsALargeMessage(t *testing.T) {
 		body := sealedBytes("v1", "Pod", []byte(field(1, field(1, "x"))+message))
 		t.Run(name, func(t *testing.T) {
 			requireBreaks(t, len(body)/(2*codec.BytesBetweenBreaks), func(ctx context.Context) error {
-				_, err := c.DecodeObject(ctx, bytes.NewReader(body), asProtobuf, pods)
-				return err
+				return must.Err(c.DecodeObject(ctx, bytes.NewReader(body), asProtobuf, pods))
 			})
 		})
 	}
@@ -163,8 +159,7 @@ func TestAnEndedContextIsNoUndecodableObject(t *testing.T) {
 func TestOrdinaryObjectsAreDecodedWithoutALook(t *testing.T) {
 	for _, media := range []string{asJSON, asProtobuf} {
 		ctx := &watchful{Context: context.Background()}
-		_, err := podCodec.DecodeList(ctx, bytes.NewReader(podList(100, media)), media, pods, podOptions{}, discard)
-		require.NoError(t, err)
+		must.Get(podCodec.DecodeList(ctx, bytes.NewReader(podList(100, media)), media, pods, podOptions{}, discard))(t)
 		require.Zero(t, ctx.looks)
 	}
 }

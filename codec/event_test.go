@@ -103,10 +103,10 @@ func TestEventIsHandedOutWhenComplete(t *testing.T) {
 		}
 		handedOut := 0
 		r := &parts{parts: [][]byte{first, second}, before: func(read int) { require.Equal(t, read, handedOut) }}
-		reader, err := podCodec.NewEventReader(context.Background(), r, media, pods, podOptions{})
-		require.NoError(t, err)
+		reader := must.Get(podCodec.NewEventReader(context.Background(), r, media, pods, podOptions{}))(t)
 		for {
-			if _, err := reader.Next(); err == io.EOF {
+			_, err := reader.Next()
+			if err == io.EOF {
 				break
 			}
 			require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const (
@@ -107,8 +108,7 @@ func collect[T any](c *codec.Codec[T], body, media string, resource api.Resource
 // events decodes a stream and returns its events and the error that ends it.
 func events[T any](t testing.TB, c *codec.Codec[T], body []byte, media string, resource api.Resource, o api.Options[T]) ([]api.Event[T], error) {
 	t.Helper()
-	r, err := c.NewEventReader(context.Background(), bytes.NewReader(body), media, resource, o)
-	require.NoError(t, err)
+	r := must.Get(c.NewEventReader(context.Background(), bytes.NewReader(body), media, resource, o))(t)
 	var all []api.Event[T]
 	for {
 		event, err := r.Next()

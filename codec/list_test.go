@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestListOfPods(t *testing.T) {
@@ -26,12 +27,11 @@ func TestListOfPods(t *testing.T) {
 			func(r io.Reader) io.Reader { return oneByte{r} },
 		} {
 			n := 0
-			meta, err := podCodec.DecodeList(context.Background(), reader(bytes.NewReader(podList(5, media))), media, pods, podOptions{}, func(pod *corev1.Pod) error {
+			meta := must.Get(podCodec.DecodeList(context.Background(), reader(bytes.NewReader(podList(5, media))), media, pods, podOptions{}, func(pod *corev1.Pod) error {
 				requireSame(t, newPod(n), pod)
 				n++
 				return nil
-			})
-			require.NoError(t, err)
+			}))(t)
 			require.Equal(t, 5, n)
 			require.Equal(t, metav1.ListMeta{ResourceVersion: "4242", Continue: "more"}, meta)
 		}
@@ -139,12 +139,11 @@ func TestListHandsOutItemsAsTheyArrive(t *testing.T) {
 			r := &parts{parts: body, before: func(read int) {
 				require.Equal(t, min(max(0, read-1), 3), handedOut, "after %d parts", read)
 			}}
-			_, err := metadataCodec.DecodeList(context.Background(), r, media, pods, api.Options[*metav1.PartialObjectMetadata]{}, func(o *metav1.PartialObjectMetadata) error {
+			must.Get(metadataCodec.DecodeList(context.Background(), r, media, pods, api.Options[*metav1.PartialObjectMetadata]{}, func(o *metav1.PartialObjectMetadata) error {
 				require.Equal(t, fmt.Sprint(handedOut), o.Name)
 				handedOut++
 				return nil
-			})
-			require.NoError(t, err)
+			}))(t)
 			require.Equal(t, 3, handedOut)
 		})
 	}

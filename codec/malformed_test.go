@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // malformedLimit is small, so that small inputs can be too large.
@@ -340,15 +341,11 @@ func TestMalformedAnswers(t *testing.T) {
 	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: malformedLimit})
 	o := podOptions{DropManagedFields: true, Known: func(_, _ []byte) (*corev1.Pod, bool) { return nil, false }}
 	object := func(media string) func(io.Reader) error {
-		return func(r io.Reader) error {
-			_, err := c.DecodeObject(context.Background(), r, media, pods)
-			return err
-		}
+		return func(r io.Reader) error { return must.Err(c.DecodeObject(context.Background(), r, media, pods)) }
 	}
 	list := func(media string) func(io.Reader) error {
 		return func(r io.Reader) error {
-			_, err := c.DecodeList(context.Background(), r, media, pods, o, discard)
-			return err
+			return must.Err(c.DecodeList(context.Background(), r, media, pods, o, discard))
 		}
 	}
 	watch := func(media string) func(io.Reader) error {

@@ -29,8 +29,7 @@ func TestDecodeObject(t *testing.T) {
 		require.NoError(t, err, media)
 		requireSame(t, newPod(1), pod)
 	}
-	generic, err := unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","generation":9007199254740993}}`), asJSON, pods)
-	require.NoError(t, err)
+	generic := must.Get(unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","generation":9007199254740993}}`), asJSON, pods))(t)
 	require.Equal(t, map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a", "generation": int64(9007199254740993)},
 	}, generic.Object)

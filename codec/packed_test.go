@@ -153,8 +153,7 @@ func TestPackerPacksObjects(t *testing.T) {
 	p := must.Get(k.Pack(pod))(t)
 	back := must.Get(k.Unpack(p))(t)
 	requireSame(t, pod, back)
-	other, err := codec.NewPacker[*unstructured.Unstructured](codec.Options{}).Pack(&unstructured.Unstructured{Object: map[string]any{"spec": int64(1)}})
-	require.NoError(t, err)
+	other := must.Get(codec.NewPacker[*unstructured.Unstructured](codec.Options{}).Pack(&unstructured.Unstructured{Object: map[string]any{"spec": int64(1)}}))(t)
 	data, _ := other.Data()
 	require.Equal(t, `{"spec":1}`, data)
 }
@@ -291,39 +290,3 @@ func TestPackedRefusesLongIdentities(t *testing.T) {
 	require.Equal(t, "a", undecodable.Key.Name)
 }
 
-var benchPacked *codec.Packed
-
-// BenchmarkPacked measures a list item that becomes bytes, and the way back, beside a copy of the decoded object.
-func BenchmarkPacked(b *testing.B) {
-	k := codec.NewPacker[*corev1.Pod](codec.Options{})
-	c := k.Codec(func(p *codec.Packed, plain []byte) { benchPacked = p; p.Keep(plain) })
-	body := podList(100, codec.MediaTypeProtobuf)
-	b.Run("pack", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, err := c.DecodeList(b.Context(), bytes.NewReader(body), codec.MediaTypeProtobuf, pods, api.Options[*codec.Packed]{DropManagedFields: true}, discard)
-			require.NoError(b, err)
-		}
-	})
-	object, err := k.Unpack(benchPacked)
-	require.NoError(b, err)
-	b.Run("unpack", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = k.Unpack(benchPacked)
-		}
-	})
-	b.Run("identity", func(b *testing.B) {
-		identities := k.Identities()
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = identities(benchPacked)
-		}
-	})
-	b.Run("DeepCopy", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = object.DeepCopy()
-		}
-	})
-}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const (
@@ -130,7 +131,6 @@ func TestErrorsQuoteNothingOfAnObject(t *testing.T) {
 	}
 }
 
-// TestErrorsQuoteNothingHoweverAnObjectComes has an error in an object, an item of a list and an event.
 func TestErrorsQuoteNothingHoweverAnObjectComes(t *testing.T) {
 	huge := strings.Repeat(marker, 64<<10/len(marker))
 	bad := `{"metadata":{"name":"x","creationTimestamp":"` + huge + `"}}`
@@ -272,16 +272,14 @@ func FuzzErrorsQuoteNothing(f *testing.F) {
 		body := `{"metadata":{"name":"x"},"spec":` + string(spec) + `}`
 		for _, decode := range []func() error{
 			func() error {
-				_, err := quotedCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods)
-				return err
+				return must.Err(quotedCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods))
 			},
 			func() error {
 				_, _, err := collect(podCodec, `{"kind":"PodList","items":[`+body+`]}`, asJSON, pods, podOptions{})
 				return err
 			},
 			func() error {
-				_, err := genericCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods)
-				return err
+				return must.Err(genericCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods))
 			},
 		} {
 			if err := decode(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestATypeThatIsKnownAtRunTime decodes as an interface what another codec decodes as a type.
@@ -27,8 +28,7 @@ func TestATypeThatIsKnownAtRunTime(t *testing.T) {
 		k := codec.NewPackerOf[api.Object](pod, codec.Options{})
 		packed, _, err := collect(k.Codec(nil), body, media, pods, api.Options[*codec.Packed]{})
 		require.NoError(t, err)
-		object, err := k.Unpack(packed[0])
-		require.NoError(t, err)
+		object := must.Get(k.Unpack(packed[0]))(t)
 		require.IsType(t, want[0], object)
 		requireSame(t, want[0], object.(*corev1.Pod))
 	}

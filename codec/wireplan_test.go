@@ -261,7 +261,6 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 	}, got)
 }
 
-// A nested struct is decoded in place.
 func TestEmbeddedStructsFromProtobuf(t *testing.T) {
 	type Common struct {
 		Metadata metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
@@ -274,7 +273,6 @@ func TestEmbeddedStructsFromProtobuf(t *testing.T) {
 	require.Equal(t, &embedding{Common: Common{metav1.ObjectMeta{Name: "a"}}}, got)
 }
 
-// A time in any form is decoded as by its own Unmarshal.
 func TestTimesLikeUnmarshal(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
 	for _, written := range [][]byte{
@@ -298,7 +296,6 @@ func TestTimesLikeUnmarshal(t *testing.T) {
 	}
 }
 
-// Similar strings are not confused, whatever strings are remembered.
 func TestSimilarStringsAreNotConfused(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
 	alike := []string{"ab", "ac", "bb", "abc", "adc", "adbc", "abbc", "beginning-1-end-of-it", "beginning-2-end-of-it", "beginning-22-end-of-it", strings.Repeat("x", 300), ""}
@@ -322,7 +319,6 @@ func TestSlicesHaveNoRoomLeft(t *testing.T) {
 	require.Len(t, pod.Status.Conditions, cap(pod.Status.Conditions))
 }
 
-// A value that does not fit a projection is an error that names the field.
 func TestWirePlanRefuses(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[numbers]())
 	group := append(protowire.AppendTag(nil, 2, protowire.StartGroupType), protowire.AppendTag(nil, 2, protowire.EndGroupType)...)
@@ -469,7 +465,6 @@ func (o *ownUnmarshal) Unmarshal(b []byte) error {
 	return nil
 }
 
-// A type with its own Unmarshal decodes its messages itself.
 func TestOwnUnmarshalIsUsed(t *testing.T) {
 	c := codec.New[*ownUnmarshal](codec.Options{})
 	raw := protobufPod()

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -67,8 +68,7 @@ func TestMessage(t *testing.T) {
 			Details: &metav1.StatusDetails{Name: "a", UID: "u", Causes: []metav1.StatusCause{{Type: "t", Field: "f"}}, RetryAfterSeconds: 3},
 		},
 	} {
-		b, err := message.Marshal()
-		require.NoError(t, err)
+		b := must.Get(message.Marshal())(t)
 		var m Message
 		for range 2 {
 			got := reflect.New(reflect.TypeOf(message).Elem()).Interface()
