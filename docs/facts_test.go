@@ -114,7 +114,6 @@ func fieldComment(t *testing.T, folder, structure, field string) (comment string
 
 var example = regexp.MustCompile(`go run \./(examples/\w+)([^\n]*(?:\\\n[^\n]*)*)`)
 
-// TestFlagsOfTheExamples looks for each flag that a page shows with an example in the code of the example.
 func TestFlagsOfTheExamples(t *testing.T) {
 	paths := must.Get(filepath.Glob("../examples/*/README.md"))(t)
 	all := pages(t)

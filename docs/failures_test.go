@@ -57,7 +57,6 @@ func TestFailuresShowWhatThePageSays(t *testing.T) {
 	require.Greater(t, found, 40)
 }
 
-// TestIndexListsEveryPage checks that README.md of this folder has one line for each page.
 func TestIndexListsEveryPage(t *testing.T) {
 	index := must.Get(os.ReadFile("README.md"))(t)
 	paths := must.Get(filepath.Glob("*.md"))(t)
@@ -68,7 +67,6 @@ func TestIndexListsEveryPage(t *testing.T) {
 	}
 }
 
-// TestIndexListsEveryDecision checks that decisions/README.md has one line with the title of each decision.
 func TestIndexListsEveryDecision(t *testing.T) {
 	index := must.Get(os.ReadFile("decisions/README.md"))(t)
 	paths := must.Get(filepath.Glob("decisions/0*.md"))(t)

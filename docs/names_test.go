@@ -100,7 +100,6 @@ var (
 	dropped  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestAnchorsExist looks for the heading of each link to a part of a page.
 func TestAnchorsExist(t *testing.T) {
 	all, found := pages(t), 0
 	for path, page := range all {

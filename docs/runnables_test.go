@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
-// TestPagesAgreeOnRunnables checks that every page which says when a runnable works says the same.
 func TestPagesAgreeOnRunnables(t *testing.T) {
 	const rule = "unnable of your own works only on the leader: it starts when this replica leads, and ends before the lease is released. " +
 		"A Placement, or a method NeedLeaderElection that returns false, makes it work on every replica"
@@ -23,8 +23,7 @@ func TestPagesAgreeOnRunnables(t *testing.T) {
 // words returns a page in one line, without markup and the slashes of comments.
 func words(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(page)))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join("..", filepath.FromSlash(page))))(t)
 	plain := strings.NewReplacer("`", "", "*", "", "//", " ").Replace(string(text))
 	return strings.Join(strings.Fields(plain), " ")
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -62,8 +63,7 @@ func below(folder string, names ...string) bool {
 // rows returns the cells of the rows of a page whose first cell is a name in code.
 func rows(t *testing.T, page string) (all [][]string) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(page))(t)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "| `") {
 			all = append(all, strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | "))
@@ -103,8 +103,7 @@ func TestInternalPackagesAreUsedAsTheTableSays(t *testing.T) {
 func TestModulesAreUsedAsTheTableSays(t *testing.T) {
 	core := strings.Fields("api cache deltafifo reflector informer workqueue controller predicate codec apiclient")
 	users := importers(t)
-	gomod, err := os.ReadFile(filepath.Join("..", "go.mod"))
-	require.NoError(t, err)
+	gomod := must.Get(os.ReadFile(filepath.Join("..", "go.mod")))(t)
 	direct := strings.Split(string(gomod), "\n)")[0]
 	all := rows(t, "dependencies.md")
 	for _, row := range all {

@@ -141,7 +141,6 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	require.NoError(t, <-served)
 }
 
-// TestWalkthroughMoreShowsTheTrace compares the page with what the pipeline does.
 func TestWalkthroughMoreShowsTheTrace(t *testing.T) {
 	page := must.Get(os.ReadFile("walkthrough-more.md"))(t)
 	var shown strings.Builder

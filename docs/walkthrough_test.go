@@ -134,7 +134,6 @@ func Example_walkthrough() {
 	//   reconcile  default/web  gone
 }
 
-// TestWalkthroughShowsTheTrace holds the page to what the pipeline does.
 func TestWalkthroughShowsTheTrace(t *testing.T) {
 	var trail strings.Builder
 	require.NoError(t, walk(trace.To(&trail, nil)))
@@ -172,7 +171,6 @@ func TestTestingPageShowsWhatIsRun(t *testing.T) {
 	require.Equal(t, 5, shown)
 }
 
-// TestPagesNameTestsThatExist holds every test that a page names to the tests that there are.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	var tests strings.Builder
 	require.NoError(t, filepath.WalkDir("..", func(path string, _ os.DirEntry, err error) error {

@@ -142,7 +142,6 @@ func TestBreadIsRefused(t *testing.T) {
 	require.EqualError(t, must.Err(rules{}.ValidateUpdate(ctx, rye, wheat)), "spec.flour: Forbidden: cannot change; the dough is mixed")
 }
 
-// TestWebhooksOnThePage posts reviews to the server of the page.
 func TestWebhooksOnThePage(t *testing.T) {
 	server := must.Get(newWebhooks(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"}))(t)
 	post := func(path, apiVersion, kind, request string) (response struct {

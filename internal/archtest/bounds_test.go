@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,8 +29,7 @@ func TestTheEngineStaysSmall(t *testing.T) {
 		require.LessOrEqual(t, len(files), 20, "files in %s", folder)
 	}
 
-	entries, err := os.ReadDir(root)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(root))(t)
 	folders := 0
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {

@@ -22,7 +22,6 @@ var (
 	docName = regexp.MustCompile(`[A-Z]\w*`)
 )
 
-// TestDocNamesExist checks that the doc.go of an engine package lists and links only names that the package declares.
 func TestDocNamesExist(t *testing.T) {
 	for _, name := range []string{"api", "apiclient", "codec", "cache", "deltafifo", "reflector", "informer", "workqueue", "controller", "predicate"} {
 		folder := filepath.Join("..", "..", name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -44,8 +45,7 @@ var programs = []string{"cmd/", "examples/", "internal/"}
 
 func TestGoroutinesAreListed(t *testing.T) {
 	s := repository(t)
-	page, err := fs.ReadFile(s.fs, "docs/concurrency.md")
-	require.NoError(t, err)
+	page := must.Get(fs.ReadFile(s.fs, "docs/concurrency.md"))(t)
 	started := map[string]bool{}
 	for f := range s.own {
 		if !isProgram(f.pkg) {

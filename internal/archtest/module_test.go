@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -22,8 +23,7 @@ var requireLine = regexp.MustCompile(`^(?:require)?\s+([a-z0-9.-]+\.[a-z]+/\S+|[
 
 func requirements(t *testing.T, root fs.FS) []requirement {
 	t.Helper()
-	content, err := fs.ReadFile(root, "go.mod")
-	require.NoError(t, err)
+	content := must.Get(fs.ReadFile(root, "go.mod"))(t)
 	var found []requirement
 	for i, text := range strings.Split(string(content), "\n") {
 		if m := requireLine.FindStringSubmatch(text); m != nil {
@@ -38,8 +38,7 @@ var dependencyRow = regexp.MustCompile("^\\| `([^`]+)` \\|(.*)\\|(.*)\\|\\s*$")
 // checkModule compares go.mod with the modules that the design forbids, and with docs/dependencies.md.
 func checkModule(t *testing.T, root fs.FS) []finding {
 	t.Helper()
-	document, err := fs.ReadFile(root, "docs/dependencies.md")
-	require.NoError(t, err)
+	document := must.Get(fs.ReadFile(root, "docs/dependencies.md"))(t)
 	documented := map[string]int{}
 	var found []finding
 	for i, text := range strings.Split(string(document), "\n") {

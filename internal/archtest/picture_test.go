@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,8 +21,7 @@ var (
 // except docs.
 func TestPictureOfTheLayers(t *testing.T) {
 	s := repository(t)
-	page, err := fs.ReadFile(s.fs, "docs/architecture.md")
-	require.NoError(t, err)
+	page := must.Get(fs.ReadFile(s.fs, "docs/architecture.md"))(t)
 	_, picture, _ := strings.Cut(string(page), "flowchart TD\n")
 	picture, _, _ = strings.Cut(picture, "```")
 
@@ -56,8 +56,7 @@ func TestPictureOfTheLayers(t *testing.T) {
 		require.False(t, leads(box, box), "%s is in a circle", box)
 		for _, f := range packages[pkg] {
 			for _, i := range f.Imports {
-				path, err := strconv.Unquote(i.Path.Value)
-				require.NoError(t, err)
+				path := must.Get(strconv.Unquote(i.Path.Value))(t)
 				if to := boxOf[strings.TrimPrefix(path, module+"/")]; to != "" && to != box {
 					require.True(t, leads(box, to), "%s imports %s, and no arrow leads from %s to %s", pkg, path, box, to)
 					used[box+to] = true

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -109,8 +110,7 @@ func exports(t *testing.T, s *source) types.Importer {
 // TestSurface checks that every exported name has a user or a reason. With -v it prints how many names there are.
 func TestSurface(t *testing.T) {
 	s := repository(t)
-	u, err := newSurface(s, exports(t, s))
-	require.NoError(t, err)
+	u := must.Get(newSurface(s, exports(t, s)))(t)
 	t.Logf("%d exported names, %d of them without a user", len(u.declared), len(u.declared)-len(u.used))
 	requireNone(t, checkSurface(u))
 }
