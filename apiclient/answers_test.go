@@ -376,15 +376,13 @@ func TestRefusedConnectionsAreRecognised(t *testing.T) {
 
 func TestAnErrorOfEachEndsTheList(t *testing.T) {
 	r := pods(t, onLoopback(t, answer(200, jsonType, onePodList)))
-	_, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return io.ErrShortBuffer })
-	require.ErrorIs(t, err, io.ErrShortBuffer)
+	require.ErrorIs(t, must.Err(r.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return io.ErrShortBuffer })), io.ErrShortBuffer)
 	var got []*corev1.Pod
 	meta := must.Get(r.List(t.Context(), api.Options[*corev1.Pod]{}, keep(&got)))(t)
 	require.Len(t, got, 1)
 	require.Equal(t, "9", meta.ResourceVersion)
 }
 
-// TestAServerThatEchoesCredentials has error pages that quote the request.
 func TestAServerThatEchoesCredentials(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprint("bad request: ", r.Header), http.StatusBadRequest)

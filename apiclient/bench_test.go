@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // canned is a transport that always sends the same body, so that the benchmark measures this package and the codec.
@@ -31,8 +31,7 @@ const eventsPerWatch = 1_000
 func benchmarkWatch[T api.Object](b *testing.B) {
 	body := canned(strings.Repeat(`{"type":"ADDED","object":`+onePod+"}\n", eventsPerWatch))
 	b.SetBytes(int64(len(body)) / eventsPerWatch)
-	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: body})
-	require.NoError(b, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://h", Transport: body}))(b)
 	r := apiclient.NewPartial[T](c, podResource, "")
 	b.ReportAllocs()
 	for left := 0; b.Loop(); left-- {
@@ -54,18 +53,6 @@ func benchmarkWatch[T api.Object](b *testing.B) {
 func BenchmarkWatch(b *testing.B) {
 	b.Run("type=Pod", benchmarkWatch[*corev1.Pod])
 	b.Run("type=own", benchmarkWatch[*pod])
-}
-
-func BenchmarkGet(b *testing.B) {
-	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: canned(onePod)})
-	require.NoError(b, err)
-	r := apiclient.NewPartial[*pod](c, podResource, "")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Get(b.Context(), web, metav1.GetOptions{}); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // frames is a body that returns one frame per Read, as a connection does with events that arrive one at a time.
@@ -96,8 +83,7 @@ func (f *frames) RoundTrip(*http.Request) (*http.Response, error) {
 // event.
 func BenchmarkSingleEvents(b *testing.B) {
 	body := &frames{frame: `{"type":"ADDED","object":` + onePod + "}\n"}
-	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: body})
-	require.NoError(b, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://h", Transport: body}))(b)
 	r := apiclient.NewPartial[*pod](c, podResource, "")
 	b.ReportAllocs()
 	for left := 0; b.Loop(); left-- {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -60,12 +61,10 @@ var states = map[string]http.HandlerFunc{
 // calls are the calls of a client.
 var calls = map[string]func(ctx context.Context, r *apiclient.TypedClient[*pod]) error{
 	"get": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
-		_, err := r.Get(ctx, web, metav1.GetOptions{})
-		return err
+		return must.Err(r.Get(ctx, web, metav1.GetOptions{}))
 	},
 	"list": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
-		_, err := r.List(ctx, api.Options[*pod]{}, func(*pod) error { return nil })
-		return err
+		return must.Err(r.List(ctx, api.Options[*pod]{}, func(*pod) error { return nil }))
 	},
 	"watch": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
 		for _, err := range r.Watch(ctx, api.Options[*pod]{}) {
@@ -76,8 +75,7 @@ var calls = map[string]func(ctx context.Context, r *apiclient.TypedClient[*pod])
 		return nil
 	},
 	"create": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
-		_, err := r.Create(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.CreateOptions{})
-		return err
+		return must.Err(r.Create(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.CreateOptions{}))
 	},
 }
 
@@ -89,19 +87,17 @@ func TestCancellationEndsEveryState(t *testing.T) {
 			if name != "watch" && state == "between events" {
 				continue
 			}
-			t.Run(name+"/"+state, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ctx, cancel := context.WithCancel(t.Context())
-					r := apiclient.NewTyped[*pod](newClient(t, inMemory(t, handler)), podResource, "")
-					done := make(chan error)
-					go func() { done <- call(ctx, r) }()
-					synctest.Wait()
-					start := time.Now()
-					cancel()
-					err := <-done
-					require.ErrorIs(t, err, context.Canceled)
-					require.Zero(t, time.Since(start))
-				})
+			fixture.Bubble(t, name+"/"+state, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				r := apiclient.NewTyped[*pod](newClient(t, inMemory(t, handler)), podResource, "")
+				done := make(chan error)
+				go func() { done <- call(ctx, r) }()
+				synctest.Wait()
+				start := time.Now()
+				cancel()
+				err := <-done
+				require.ErrorIs(t, err, context.Canceled)
+				require.Zero(t, time.Since(start))
 			})
 		}
 	}
@@ -114,13 +110,10 @@ func TestAnErrorThatNeverEndsIsAnError(t *testing.T) {
 		"in a page":               `the answer has the content type "text/html", which cannot contain objects: a page of HTML`,
 	} {
 		for name, call := range calls {
-			t.Run(name+"/"+state, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					start := time.Now()
-					err := call(t.Context(), apiclient.NewTyped[*pod](newClient(t, inMemory(t, states[state])), podResource, ""))
-					require.ErrorContains(t, err, want)
-					require.Equal(t, 10*time.Second, time.Since(start))
-				})
+			fixture.Bubble(t, name+"/"+state, func(t *testing.T) {
+				start := time.Now()
+				require.ErrorContains(t, call(t.Context(), apiclient.NewTyped[*pod](newClient(t, inMemory(t, states[state])), podResource, "")), want)
+				require.Equal(t, 10*time.Second, time.Since(start))
 			})
 		}
 	}
@@ -128,18 +121,16 @@ func TestAnErrorThatNeverEndsIsAnError(t *testing.T) {
 
 func TestCancellationWhileDialling(t *testing.T) {
 	for name, call := range calls {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg := apiclient.Config{Host: "http://h", DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				start := time.Now()
-				require.ErrorIs(t, call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "")), context.DeadlineExceeded)
-				require.Equal(t, time.Second, time.Since(start))
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			cfg := apiclient.Config{Host: "http://h", DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			require.ErrorIs(t, call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "")), context.DeadlineExceeded)
+			require.Equal(t, time.Second, time.Since(start))
 		})
 	}
 }
@@ -155,7 +146,6 @@ func TestACancelledContextSendsNothing(t *testing.T) {
 	})
 }
 
-// TestBreakClosesTheStream checks that the server sees the end of a watch whose loop ended, and that nothing is left.
 func TestBreakClosesTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})
@@ -197,19 +187,17 @@ func TestTheWaitForAHeadIsBounded(t *testing.T) {
 			if name == "create" {
 				want = time.Hour
 			}
-			t.Run(name+"/"+bound.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					cfg := inMemory(t, func(_ http.ResponseWriter, r *http.Request) { hang(r) })
-					cfg.ResponseHeaderTimeout = bound
-					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-					defer cancel()
-					start := time.Now()
-					err := call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, ""))
-					require.Equal(t, want, time.Since(start))
-					var timeout net.Error
-					require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
-					require.Equal(t, want == time.Hour, errors.Is(err, context.DeadlineExceeded))
-				})
+			fixture.Bubble(t, name+"/"+bound.String(), func(t *testing.T) {
+				cfg := inMemory(t, func(_ http.ResponseWriter, r *http.Request) { hang(r) })
+				cfg.ResponseHeaderTimeout = bound
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				start := time.Now()
+				err := call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, ""))
+				require.Equal(t, want, time.Since(start))
+				var timeout net.Error
+				require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
+				require.Equal(t, want == time.Hour, errors.Is(err, context.DeadlineExceeded))
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 type sharedPod struct {
@@ -24,9 +25,7 @@ var sharedPods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namesp
 
 func newClient(t *testing.T) *Client {
 	t.Helper()
-	c, err := New(Config{Host: "http://h"})
-	require.NoError(t, err)
-	return c
+	return must.Get(New(Config{Host: "http://h"}))(t)
 }
 
 // TestBytesOfAClientOfANamespace makes a client for each of 1,000 namespaces. A client with its own codec would take
@@ -71,7 +70,6 @@ func TestACodecIsFreedWithItsLastClient(t *testing.T) {
 	require.Same(t, again.codec, NewPartial[*sharedPod](c, sharedPods, "b").codec)
 }
 
-// TestClientsAreMadeConcurrently has many goroutines that make the first client.
 func TestClientsAreMadeConcurrently(t *testing.T) {
 	c := newClient(t)
 	views := make([]*PartialClient[*sharedPod], 8)

@@ -158,8 +158,7 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 func TestACertificateIsMarshalledWithoutItsKey(t *testing.T) {
 	cert, key := newAuthority(t).client(t, "jane")
 	pair := must.Get(tls.X509KeyPair(cert, key))(t)
-	text, err := json.Marshal(map[string]any{"c": apiclient.Credentials{Token: apiclient.NewSecret(secret), Certificate: &pair}, "none": apiclient.Credentials{}})
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(map[string]any{"c": apiclient.Credentials{Token: apiclient.NewSecret(secret), Certificate: &pair}, "none": apiclient.Credentials{}}))(t)
 	require.JSONEq(t, `{"c":{"token":"REDACTED","certificate":"CN=jane"},"none":{}}`, string(text))
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,10 +33,9 @@ func TestDeleteObjectReturnsTheAnswer(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var got recorded
 			uid := types.UID("u1")
-			d, err := pods(t, onLoopback(t, recorder(&got, tc.body))).DeleteObject(t.Context(), web, metav1.DeleteOptions{
+			d := must.Get(pods(t, onLoopback(t, recorder(&got, tc.body))).DeleteObject(t.Context(), web, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &uid},
-			})
-			require.NoError(t, err)
+			}))(t)
 			require.Equal(t, http.MethodDelete+" /api/v1/namespaces/default/pods/web", got.Method+" "+got.Path)
 			require.JSONEq(t, `{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"}}`, got.Body)
 			require.Equal(t, tc.uid, d.UID)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // FuzzStatusErrors makes errors from arbitrary answers. The result always has a code and a message, and never a
@@ -20,8 +21,7 @@ func FuzzStatusErrors(f *testing.F) {
 	f.Add(502, "text/html", "x", []byte("<html><title>\xff</title>"))
 	f.Add(500, protoType, "-1", []byte("k8s\x00\x0a\x03"))
 	f.Add(0, jsonType+"; charset=x", "", []byte(`{"kind":"Status","code":{"a":1},"message":7}`))
-	c, err := apiclient.New(apiclient.Config{Host: "http://h", BearerToken: apiclient.NewSecret(secret)})
-	require.NoError(f, err)
+	c := must.Get(apiclient.New(apiclient.Config{Host: "http://h", BearerToken: apiclient.NewSecret(secret)}))(f)
 	f.Fuzz(func(t *testing.T, code int, contentType, retryAfter string, body []byte) {
 		h := http.Header{"Content-Type": {contentType}, "Retry-After": {retryAfter}}
 		err := c.StatusErrorOf(code, h, append(body, secret...))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 )
 
@@ -41,8 +42,7 @@ func onLoopback(t *testing.T, h http.HandlerFunc) apiclient.Config {
 
 func newClient(t *testing.T, c apiclient.Config) *apiclient.Client {
 	t.Helper()
-	client, err := apiclient.New(c)
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(c))(t)
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 )
 
 // The frames of HTTP/2 (RFC 9113, 6) with which a server closes a connection during a request.
@@ -84,32 +85,30 @@ func TestHTTP2GoesAway(t *testing.T) {
 		{"a stream that is reset", h2Frame(h2Reset, 1, 0, 0, 0, 2), false, 1, 1},
 	} {
 		for _, v := range []verb{getVerb, createVerb} {
-			t.Run(c.name+"/"+v.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					requests := make(chan int, 100)
-					transport := &http.Transport{Protocols: &http.Protocols{}, DialContext: func(context.Context, string, string) (net.Conn, error) {
-						client, server := net.Pipe()
-						go func() { requests <- h2Server(server, c.answer, c.leave) }()
-						return client, nil
-					}}
-					transport.Protocols.SetUnencryptedHTTP2(true)
-					start := time.Now()
-					err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: transport}))
-					var typed *apiclient.TransportError
-					require.ErrorAs(t, err, &typed)
-					transport.CloseIdleConnections()
-					synctest.Wait()
-					close(requests)
-					count := 0
-					for n := range requests {
-						count += n
-					}
-					want := map[string]int{"get": c.read, "create": c.write}[v.name]
-					require.Equal(t, want, count, "%v", err)
-					if want > 1 {
-						require.GreaterOrEqual(t, time.Since(start), 1750*time.Millisecond)
-					}
-				})
+			fixture.Bubble(t, c.name+"/"+v.name, func(t *testing.T) {
+				requests := make(chan int, 100)
+				transport := &http.Transport{Protocols: &http.Protocols{}, DialContext: func(context.Context, string, string) (net.Conn, error) {
+					client, server := net.Pipe()
+					go func() { requests <- h2Server(server, c.answer, c.leave) }()
+					return client, nil
+				}}
+				transport.Protocols.SetUnencryptedHTTP2(true)
+				start := time.Now()
+				err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: transport}))
+				var typed *apiclient.TransportError
+				require.ErrorAs(t, err, &typed)
+				transport.CloseIdleConnections()
+				synctest.Wait()
+				close(requests)
+				count := 0
+				for n := range requests {
+					count += n
+				}
+				want := map[string]int{"get": c.read, "create": c.write}[v.name]
+				require.Equal(t, want, count, "%v", err)
+				if want > 1 {
+					require.GreaterOrEqual(t, time.Since(start), 1750*time.Millisecond)
+				}
 			})
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -53,12 +53,10 @@ func TestAnswersWithoutEndAreRefused(t *testing.T) {
 	const limit = 1 << 20
 	kib := func(s string) string { return strings.Repeat(s, 1024) }
 	get := func(t *testing.T, c *apiclient.Client) error {
-		_, err := apiclient.NewPartial[*pod](c, podResource, "").Get(t.Context(), web, metav1.GetOptions{})
-		return err
+		return must.Err(apiclient.NewPartial[*pod](c, podResource, "").Get(t.Context(), web, metav1.GetOptions{}))
 	}
 	list := func(t *testing.T, c *apiclient.Client) error {
-		_, err := apiclient.NewPartial[*pod](c, podResource, "").List(t.Context(), api.Options[*pod]{}, func(*pod) error { return nil })
-		return err
+		return must.Err(apiclient.NewPartial[*pod](c, podResource, "").List(t.Context(), api.Options[*pod]{}, func(*pod) error { return nil }))
 	}
 	watch := func(t *testing.T, c *apiclient.Client) (last error) {
 		for _, err := range apiclient.NewPartial[*pod](c, podResource, "").Watch(t.Context(), api.Options[*pod]{}) {
@@ -70,8 +68,7 @@ func TestAnswersWithoutEndAreRefused(t *testing.T) {
 		return c.GetDocument(t.Context(), "/version", &struct{}{})
 	}
 	subresource := func(t *testing.T, c *apiclient.Client) error {
-		_, err := apiclient.Subresource[*pod, *pod](c, podResource, web, "status").Get(t.Context(), metav1.GetOptions{})
-		return err
+		return must.Err(apiclient.Subresource[*pod, *pod](c, podResource, web, "status").Get(t.Context(), metav1.GetOptions{}))
 	}
 	tooLarge := func(err error) bool {
 		var typed *codec.TooLargeError
@@ -117,28 +114,21 @@ func TestAListWithoutEndNeedsNoMemory(t *testing.T) {
 		contentType: jsonType, sent: &sent,
 	}
 	r := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: answer, MaxObjectBytes: 1 << 20}), podResource, "")
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before, count, grown := heap(), 0, uint64(0)
+	before, count, grown := fixture.Heap(), 0, int64(0)
 	_, err := r.List(t.Context(), api.Options[*pod]{}, func(*pod) error {
 		count++
 		if count < most {
 			return nil
 		}
-		grown = max(heap(), before) - before
+		grown = fixture.Heap() - before
 		return io.ErrShortBuffer
 	})
 	require.ErrorIs(t, err, io.ErrShortBuffer)
 	require.Equal(t, most, count)
 	require.Greater(t, sent, int64(most*len(onePod)))
-	require.Less(t, grown, uint64(2<<20))
+	require.Less(t, grown, int64(2<<20))
 }
 
-// TestTheLimitIsTheCallers has a small and a large limit.
 func TestTheLimitIsTheCallers(t *testing.T) {
 	size := len(onePod)
 	for limit, fits := range map[int]bool{size - 1: false, size: true, size + 1: true} {

@@ -21,6 +21,8 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -34,7 +36,6 @@ func collect(into *[]apiclient.Request) func(apiclient.Request) {
 	}
 }
 
-// TestRequestsAreObserved compares the hook's arguments with the requests on the wire.
 func TestRequestsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +58,6 @@ func TestRequestsAreObserved(t *testing.T) {
 	})
 }
 
-// TestEachAttemptIsObserved has requests that are repeated, and requests that fail.
 func TestEachAttemptIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{lost(io.EOF), later(429, "1", "busy"), later(503, "1", ""), {code: 404, body: status(404, "NotFound", "gone")}}}
@@ -105,7 +105,6 @@ func TestEveryVerbIsNamed(t *testing.T) {
 	}
 }
 
-// TestWatchesAreObservedAtTheirEnd ends watches in all ways.
 func TestWatchesAreObservedAtTheirEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -131,32 +130,30 @@ func TestWatchesAreObservedAtTheirEnd(t *testing.T) {
 			hang(r)
 		}, false, context.DeadlineExceeded},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg := inMemory(t, c.handler)
-				var seen []apiclient.Request
-				cfg.OnRequest = collect(&seen)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				if c.is == nil || c.is == io.ErrUnexpectedEOF {
-					ctx = t.Context()
+		fixture.Bubble(t, name, func(t *testing.T) {
+			cfg := inMemory(t, c.handler)
+			var seen []apiclient.Request
+			cfg.OnRequest = collect(&seen)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if c.is == nil || c.is == io.ErrUnexpectedEOF {
+				ctx = t.Context()
+			}
+			defer cancel()
+			for range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(ctx, api.Options[*pod]{}) {
+				require.Empty(t, seen)
+				if c.leave {
+					break
 				}
-				defer cancel()
-				for range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(ctx, api.Options[*pod]{}) {
-					require.Empty(t, seen)
-					if c.leave {
-						break
-					}
-				}
-				require.Len(t, seen, 1)
-				require.Equal(t, "watch", seen[0].Verb)
-				require.Equal(t, time.Minute, seen[0].Total)
-				require.EqualValues(t, len(frame(1)), seen[0].Received)
-				if c.is == nil {
-					require.NoError(t, seen[0].Err)
-				} else {
-					require.ErrorIs(t, seen[0].Err, c.is)
-				}
-			})
+			}
+			require.Len(t, seen, 1)
+			require.Equal(t, "watch", seen[0].Verb)
+			require.Equal(t, time.Minute, seen[0].Total)
+			require.EqualValues(t, len(frame(1)), seen[0].Received)
+			if c.is == nil {
+				require.NoError(t, seen[0].Err)
+			} else {
+				require.ErrorIs(t, seen[0].Err, c.is)
+			}
 		})
 	}
 }
@@ -181,7 +178,6 @@ func TestFailuresTakeTime(t *testing.T) {
 	})
 }
 
-// TestBytesAreCountedBeforeDecompression has a compressed answer.
 func TestBytesAreCountedBeforeDecompression(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -203,8 +199,7 @@ func TestAWatchOverWebSocketIsObserved(t *testing.T) {
 		var seen []apiclient.Request
 		cfg.OnRequest = collect(&seen)
 		pods := apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "default")
-		_, err := pods.Create(ctx, &pod{Metadata: Metadata{Name: "web"}}, metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(pods.Create(ctx, &pod{Metadata: Metadata{Name: "web"}}, metav1.CreateOptions{}))(t)
 		for event, err := range websocket.Watch(pods).Watch(ctx, api.Options[*pod]{}) {
 			require.NoError(t, err)
 			require.Equal(t, "web", event.Object.Name)
@@ -347,7 +342,6 @@ func TestOldWarningsAreForgotten(t *testing.T) {
 	ask(10, 20, 10)
 }
 
-// TestAWarningMayCallTheClient calls the client in the handler.
 func TestAWarningMayCallTheClient(t *testing.T) {
 	var client *apiclient.Client
 	calls := 0

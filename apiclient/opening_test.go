@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestManyWatchesOpenFewConnections starts 300 watches at once. A server of Go takes 250 streams on a connection.
@@ -76,8 +77,7 @@ func TestARequestDoesNotWaitForAnUnreachableServer(t *testing.T) {
 		c := newClient(t, cfg)
 		ctx, cancel := context.WithCancel(t.Context())
 		get := func(ctx context.Context) error {
-			_, err := apiclient.NewPartial[*pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{})
-			return err
+			return must.Err(apiclient.NewPartial[*pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{}))
 		}
 		var first sync.WaitGroup
 		first.Go(func() { _ = get(ctx) })

@@ -71,13 +71,12 @@ func asked(s *testserver.Server) []string {
 func TestPagesAreOneList(t *testing.T) {
 	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		all := apiclient.All(t.Context(), pods, limit(2))
-		got, err := names(all, func(name string) {
+		got := must.Get(names(all, func(name string) {
 			if name == "p01" { // changes between pages are not in this list
 				require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
 				must.Get(s.Create(podResource, newPod("p035")))(t)
 			}
-		})
-		require.NoError(t, err)
+		}))(t)
 		require.Equal(t, "p00 p01 p02 p03 p04", got)
 		require.Equal(t, []string{"limit=2 rv= match=", "limit=2 rv= match=+continue", "limit=2 rv= match=+continue"}, asked(s))
 
@@ -134,14 +133,13 @@ func TestATokenThatExpires(t *testing.T) {
 	withPods(t, 6, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		o := limit(2)
 		o.Inconsistent = true
-		got, err := names(apiclient.All(t.Context(), pods, o), func(name string) {
+		got := must.Get(names(apiclient.All(t.Context(), pods, o), func(name string) {
 			if name == "p01" {
 				require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
 				must.Get(s.Create(podResource, newPod("p005")))(t)
 				s.Inject(faults.Fault{Effect: faults.Compact{}})
 			}
-		})
-		require.NoError(t, err)
+		}))(t)
 		require.Equal(t, "p00 p01 p02 p04 p05", got, "the rest is of the current state, and no object comes twice")
 	})
 }

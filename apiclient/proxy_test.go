@@ -232,8 +232,7 @@ func TestProxiesOfEveryKind(t *testing.T) {
 			c.ProxyURL = &u
 			r := pods(t, c)
 			for range 2 {
-				got := must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
-				require.Equal(t, "web", got.Name)
+				require.Equal(t, "web", must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t).Name)
 			}
 			require.Equal(t, "far.example:443", m.asked.Load())
 			require.Zero(t, shown.Load(), "no client certificate for a proxy")

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // script is a transport that answers with its steps in turn, and then repeats the last one. It records the times of the
@@ -76,8 +78,7 @@ type verb struct {
 
 var (
 	getVerb = verb{"get", func(ctx context.Context, c *apiclient.Client) error {
-		_, err := apiclient.NewTyped[*pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{})
-		return err
+		return must.Err(apiclient.NewTyped[*pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{}))
 	}}
 	documentVerb = verb{"document", func(ctx context.Context, c *apiclient.Client) error {
 		return c.GetDocument(ctx, "/version", &struct{}{})
@@ -93,8 +94,7 @@ var (
 		return calls["create"](ctx, apiclient.NewTyped[*pod](c, podResource, ""))
 	}}
 	updateVerb = verb{"update", func(ctx context.Context, c *apiclient.Client) error {
-		_, err := apiclient.NewTyped[*pod](c, podResource, "").Update(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.UpdateOptions{})
-		return err
+		return must.Err(apiclient.NewTyped[*pod](c, podResource, "").Update(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.UpdateOptions{}))
 	}}
 	patchVerb = verb{"patch", func(ctx context.Context, c *apiclient.Client) error {
 		patch, err := apiclient.MergePatch(map[string]any{})
@@ -107,8 +107,7 @@ var (
 		return apiclient.NewPartial[*pod](c, podResource, "").Delete(ctx, web, metav1.DeleteOptions{})
 	}}
 	evictVerb = verb{"evict", func(ctx context.Context, c *apiclient.Client) error {
-		_, err := apiclient.Subresource[*pod, *pod](c, podResource, web, "eviction").Create(ctx, &pod{}, metav1.CreateOptions{})
-		return err
+		return must.Err(apiclient.Subresource[*pod, *pod](c, podResource, web, "eviction").Create(ctx, &pod{}, metav1.CreateOptions{}))
 	}}
 	listVerb = verb{"list", func(ctx context.Context, c *apiclient.Client) error {
 		return calls["list"](ctx, apiclient.NewTyped[*pod](c, podResource, ""))
@@ -139,7 +138,6 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: err}
 }
 
-// TestWhatIsRepeated has a row for each result and each verb: whether the request is repeated.
 func TestWhatIsRepeated(t *testing.T) {
 	const s = "1"
 	none := []verb{}
@@ -184,27 +182,24 @@ func TestWhatIsRepeated(t *testing.T) {
 		{"no HTTP", lost(errors.New("net/http: HTTP/1.x transport connection broken: malformed HTTP response")), none},
 	} {
 		for _, v := range all {
-			t.Run(c.name+"/"+v.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := &script{steps: []step{c.step, {code: 200, body: onePod}}}
-					err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s}))
-					again := slices.ContainsFunc(c.again, func(a verb) bool { return a.name == v.name })
-					if !again {
-						require.Error(t, err)
-						require.NotContains(t, err.Error(), "(sent ")
-						require.Len(t, s.times, 1)
-						return
-					}
-					require.NoError(t, err)
-					require.Len(t, s.times, 2)
-					require.Equal(t, s.sent[0], s.sent[1], "the request is the same")
-				})
+			fixture.Bubble(t, c.name+"/"+v.name, func(t *testing.T) {
+				s := &script{steps: []step{c.step, {code: 200, body: onePod}}}
+				err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s}))
+				again := slices.ContainsFunc(c.again, func(a verb) bool { return a.name == v.name })
+				if !again {
+					require.Error(t, err)
+					require.NotContains(t, err.Error(), "(sent ")
+					require.Len(t, s.times, 1)
+					return
+				}
+				require.NoError(t, err)
+				require.Len(t, s.times, 2)
+				require.Equal(t, s.sent[0], s.sent[1], "the request is the same")
 			})
 		}
 	}
 }
 
-// TestWaits checks that a wait is as long as requested, and up to a quarter more.
 func TestWaits(t *testing.T) {
 	inAWhile := func() string { return time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat) }
 	for _, c := range []struct {
@@ -219,22 +214,19 @@ func TestWaits(t *testing.T) {
 		{"in the past", func() step { return later(429, "Sat, 01 Jan 2000 00:00:00 GMT", "") }, []time.Duration{time.Second}},
 		{"a lost connection", func() step { return lost(io.EOF) }, []time.Duration{time.Second / 4, time.Second / 2, time.Second}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				<-time.After(time.Hour + time.Second/3) // clocks have an accuracy of one second
-				s := &script{steps: append(slices.Repeat([]step{c.step()}, len(c.want)), step{code: 200, body: onePod})}
-				require.NoError(t, getVerb.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s})))
-				require.Len(t, s.waits(), len(c.want))
-				for i, wait := range s.waits() {
-					require.GreaterOrEqual(t, wait, c.want[i])
-					require.LessOrEqual(t, wait, c.want[i]*5/4+1)
-				}
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			<-time.After(time.Hour + time.Second/3) // clocks have an accuracy of one second
+			s := &script{steps: append(slices.Repeat([]step{c.step()}, len(c.want)), step{code: 200, body: onePod})}
+			require.NoError(t, getVerb.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s})))
+			require.Len(t, s.waits(), len(c.want))
+			for i, wait := range s.waits() {
+				require.GreaterOrEqual(t, wait, c.want[i])
+				require.LessOrEqual(t, wait, c.want[i]*5/4+1)
+			}
 		})
 	}
 }
 
-// TestWaitsAreSpread has clients that were refused together.
 func TestWaitsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{later(429, "1", "")}}
@@ -269,72 +261,40 @@ func TestRepetitionHasBounds(t *testing.T) {
 		{"longer than the caller has", apiclient.Retry{}, 5 * time.Second, busy("6"), 1, 0, 0},
 		{"as long as the caller has", apiclient.Retry{}, 5 * time.Second, busy("3"), 2, 3 * time.Second, 3750 * time.Millisecond},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx := t.Context()
-				if c.deadline > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, c.deadline)
-					defer cancel()
-				}
-				s, start := &script{steps: c.steps}, time.Now()
-				err := getVerb.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s, Retry: c.retry}))
-				require.Len(t, s.times, c.sent)
-				took := time.Since(start)
-				require.True(t, c.least <= took && took <= c.most, "%v", took)
-				require.True(t, apierrors.IsTooManyRequests(err) || errors.Is(err, io.EOF), "%v", err)
-				if c.sent > 1 {
-					require.ErrorContains(t, err, fmt.Sprintf("(sent %d times)", c.sent))
-				} else {
-					require.NotContains(t, err.Error(), "(sent ")
-				}
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			ctx := t.Context()
+			if c.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.deadline)
+				defer cancel()
+			}
+			s, start := &script{steps: c.steps}, time.Now()
+			err := getVerb.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s, Retry: c.retry}))
+			require.Len(t, s.times, c.sent)
+			took := time.Since(start)
+			require.True(t, c.least <= took && took <= c.most, "%v", took)
+			require.True(t, apierrors.IsTooManyRequests(err) || errors.Is(err, io.EOF), "%v", err)
+			if c.sent > 1 {
+				require.ErrorContains(t, err, fmt.Sprintf("(sent %d times)", c.sent))
+			} else {
+				require.NotContains(t, err.Error(), "(sent ")
+			}
 		})
 	}
 }
 
-// TestAContextEndsEachWait cancels while the client waits to repeat a request.
 func TestAContextEndsEachWait(t *testing.T) {
 	for _, v := range slices.Concat(reads, writes) {
-		t.Run(v.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: []step{later(429, "30", "")}}
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(10*time.Second, cancel)
-				start := time.Now()
-				err := v.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s}))
-				require.ErrorIs(t, err, context.Canceled)
-				require.True(t, apierrors.IsTooManyRequests(err), "the error has the reason for the wait: %v", err)
-				require.Equal(t, 10*time.Second, time.Since(start))
-				require.Len(t, s.times, 1)
-			})
-		})
-	}
-}
-
-// TestRetriesOverTheWire uses net/http: a server stops in several ways and then comes back.
-func TestRetriesOverTheWire(t *testing.T) {
-	for name, broken := range map[string]http.HandlerFunc{
-		"no answer": raw(""),
-		"busy":      header("Retry-After", "0", answer(429, "", "")),
-		"broken":    header("Retry-After", "1", answer(500, "", "")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				requests := 0
-				cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
-					requests++
-					if requests < 3 {
-						broken(w, r)
-						return
-					}
-					answer(200, jsonType, onePod)(w, r)
-				})
-				got, err := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
-				require.NoError(t, err)
-				require.Equal(t, "web", got.Name)
-				require.Equal(t, 3, requests)
-			})
+		fixture.Bubble(t, v.name, func(t *testing.T) {
+			s := &script{steps: []step{later(429, "30", "")}}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(10*time.Second, cancel)
+			start := time.Now()
+			err := v.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s}))
+			require.ErrorIs(t, err, context.Canceled)
+			require.True(t, apierrors.IsTooManyRequests(err), "the error has the reason for the wait: %v", err)
+			require.Equal(t, 10*time.Second, time.Since(start))
+			require.Len(t, s.times, 1)
 		})
 	}
 }
@@ -342,15 +302,13 @@ func TestRetriesOverTheWire(t *testing.T) {
 // TestRefusedCredentialsAndBusyServers has requests with two reasons to be repeated.
 func TestRefusedCredentialsAndBusyServers(t *testing.T) {
 	for _, v := range all {
-		t.Run(v.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: []step{{code: 401}, {code: 200, body: onePodList}}}
-				source := &renewed{}
-				err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s, Credentials: source}))
-				require.False(t, apierrors.IsUnauthorized(err), "%v", err)
-				require.Len(t, s.times, 2, "the second attempt has another token")
-				require.Zero(t, time.Since(s.times[0]))
-			})
+		fixture.Bubble(t, v.name, func(t *testing.T) {
+			s := &script{steps: []step{{code: 401}, {code: 200, body: onePodList}}}
+			source := &renewed{}
+			err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s, Credentials: source}))
+			require.False(t, apierrors.IsUnauthorized(err), "%v", err)
+			require.Len(t, s.times, 2, "the second attempt has another token")
+			require.Zero(t, time.Since(s.times[0]))
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -393,20 +351,18 @@ func (l *slow) Wait(ctx context.Context) error {
 
 func TestTheLimiterDelaysAllExceptWatches(t *testing.T) {
 	for _, v := range all {
-		t.Run(v.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, limiter, start := &script{steps: []step{{code: 404}}}, &slow{each: 3 * time.Second}, time.Now()
-				var seen []apiclient.Request
-				c := newClient(t, apiclient.Config{Host: "http://h", Transport: s, Limiter: limiter, OnRequest: collect(&seen)})
-				require.Error(t, v.call(t.Context(), c))
-				want := 3 * time.Second
-				if v.name == "watch" {
-					want = 0
-				}
-				require.Equal(t, want, time.Since(start))
-				require.Equal(t, want, seen[0].Limited)
-				require.Zero(t, seen[0].Total, "the wait does not count as latency")
-			})
+		fixture.Bubble(t, v.name, func(t *testing.T) {
+			s, limiter, start := &script{steps: []step{{code: 404}}}, &slow{each: 3 * time.Second}, time.Now()
+			var seen []apiclient.Request
+			c := newClient(t, apiclient.Config{Host: "http://h", Transport: s, Limiter: limiter, OnRequest: collect(&seen)})
+			require.Error(t, v.call(t.Context(), c))
+			want := 3 * time.Second
+			if v.name == "watch" {
+				want = 0
+			}
+			require.Equal(t, want, time.Since(start))
+			require.Equal(t, want, seen[0].Limited)
+			require.Zero(t, seen[0].Total, "the wait does not count as latency")
 		})
 	}
 }
@@ -430,23 +386,21 @@ func TestALimiterThatRefusesIsNamed(t *testing.T) {
 		"ended":     {slow{each: time.Minute}, 20 * time.Second, context.DeadlineExceeded},
 		"would end": {slow{each: time.Minute, err: errWould}, 0, errWould},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				defer cancel()
-				s, start := &script{steps: []step{{code: 200}}}, time.Now()
-				var seen []apiclient.Request
-				err := getVerb.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s, Limiter: &c.limiter, OnRequest: collect(&seen)}))
-				var typed *apiclient.LimiterError
-				require.ErrorAs(t, err, &typed)
-				require.ErrorIs(t, err, c.is)
-				require.ErrorContains(t, err, "get pods default/web: apiclient: Config.Limiter refused the request after "+c.took.String())
-				require.Equal(t, c.took, time.Since(start))
-				require.Empty(t, s.times, "nothing was sent")
-				require.Len(t, seen, 1)
-				require.Equal(t, c.took, seen[0].Limited)
-				require.ErrorIs(t, seen[0].Err, c.is)
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			s, start := &script{steps: []step{{code: 200}}}, time.Now()
+			var seen []apiclient.Request
+			err := getVerb.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s, Limiter: &c.limiter, OnRequest: collect(&seen)}))
+			var typed *apiclient.LimiterError
+			require.ErrorAs(t, err, &typed)
+			require.ErrorIs(t, err, c.is)
+			require.ErrorContains(t, err, "get pods default/web: apiclient: Config.Limiter refused the request after "+c.took.String())
+			require.Equal(t, c.took, time.Since(start))
+			require.Empty(t, s.times, "nothing was sent")
+			require.Len(t, seen, 1)
+			require.Equal(t, c.took, seen[0].Limited)
+			require.ErrorIs(t, seen[0].Err, c.is)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 const notRegular = ": it is a pipe (FIFO), not a regular file; write the content to a file, and name that file"
@@ -30,8 +31,7 @@ func TestAFIFOIsNotRead(t *testing.T) {
 		"TLS.KeyFile":     {TLS: apiclient.TLS{CertFile: regular, KeyFile: fifo}},
 	} {
 		cfg.Host = "https://server.example"
-		_, err := apiclient.New(cfg)
-		require.EqualError(t, err, "apiclient: Config."+field+": read "+fifo+notRegular)
+		require.EqualError(t, must.Err(apiclient.New(cfg)), "apiclient: Config."+field+": read "+fifo+notRegular)
 	}
 	require.NoError(t, os.Rename(fifo, filepath.Join(dir, "namespace")))
 	require.Empty(t, apiclient.InClusterNamespaceAt(func(string) string { return "" }, dir))
@@ -54,7 +54,6 @@ func TestAFIFOThatReplacesAFileIsNotRead(t *testing.T) {
 		r.is(v, "nobody with Bearer one")
 		refuse := func(*http.Request) bool { return true }
 		r.refuse.Store(&refuse)
-		_, err := r.users(v)
-		require.ErrorContains(t, err, "the newer version of the credentials cannot be used: BearerTokenFile: read "+path+notRegular)
+		require.ErrorContains(t, must.Err(r.users(v)), "the newer version of the credentials cannot be used: BearerTokenFile: read "+path+notRegular)
 	})
 }

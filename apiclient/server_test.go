@@ -5,10 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,8 +43,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "")
 		before := newPod("web")
 
-		dry := must.Get(pods.Create(ctx, before, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))(t)
-		require.NotEmpty(t, dry.UID)
+		require.NotEmpty(t, must.Get(pods.Create(ctx, before, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))(t).UID)
 		_, err := pods.Get(ctx, web, metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.EqualError(t, err, `get pods default/web: pods "web" not found`)
@@ -105,40 +101,6 @@ func TestTheLifeOfAPod(t *testing.T) {
 		must.Get(pods.List(ctx, api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{LabelSelector: "keep"}}, keep(&left)))(t)
 		require.Len(t, left, 1)
 		require.Equal(t, "b", left[0].Name)
-	})
-}
-
-func TestSubresources(t *testing.T) {
-	withServer(t, testserver.Options{}, func(t *testing.T, _ *testserver.Server, c *apiclient.Client) {
-		ctx := t.Context()
-		replicas := int32(2)
-		_, err := apiclient.NewTyped[*appsv1.Deployment](c, deployments, "default").Create(ctx, &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Name: "web"},
-			Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
-		}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		scale := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, web, "scale")
-		now := must.Get(scale.Get(ctx, metav1.GetOptions{}))(t)
-		require.EqualValues(t, 2, now.Spec.Replicas)
-		now.Spec.Replicas = 5
-		now = must.Get(scale.Update(ctx, now, metav1.UpdateOptions{}))(t)
-		require.EqualValues(t, 5, now.Spec.Replicas)
-
-		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
-		must.Get(pods.Create(ctx, newPod("web"), metav1.CreateOptions{}))(t)
-		eviction := &policyv1.Eviction{
-			TypeMeta:      metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
-			ObjectMeta:    metav1.ObjectMeta{Namespace: "default", Name: "web"},
-			DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: new(int64)},
-		}
-		done, err := apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").Create(ctx, eviction, metav1.CreateOptions{})
-		require.NoError(t, err)
-		require.Equal(t, metav1.StatusSuccess, done.Status)
-		require.True(t, apierrors.IsNotFound(must.Err(pods.Get(ctx, web, metav1.GetOptions{}))))
-
-		_, err = apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").Create(ctx, eviction, metav1.CreateOptions{})
-		require.True(t, apierrors.IsNotFound(err), "%v", err)
-		require.ErrorContains(t, err, "create pods default/web/eviction: ")
 	})
 }
 

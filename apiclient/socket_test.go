@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,22 +102,6 @@ func TestAHalfOpenConnectionEndsItsWatches(t *testing.T) {
 	}
 	require.ErrorContains(t, failed, "watch pods: ")
 	require.NoError(t, must.Err(v.Get(t.Context(), web, metav1.GetOptions{})), "the dead connection is not used again")
-}
-
-func TestAResetInTheMiddleOfAnAnswer(t *testing.T) {
-	host := accept(t, func(c *net.TCPConn) {
-		_, _ = c.Read(make([]byte, 4096))
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n\r\n"+frame(1))
-		_ = c.SetLinger(0)
-		_ = c.Close()
-	})
-	v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://" + host}), podResource, "")
-	var failed error
-	for _, err := range v.Watch(t.Context(), api.Options[*pod]{}) {
-		failed = err
-	}
-	require.True(t, errors.Is(failed, syscall.ECONNRESET) || errors.Is(failed, io.ErrUnexpectedEOF), "%v", failed)
-	require.ErrorContains(t, failed, "watch pods: ")
 }
 
 // TestMoreWatchesThanAConnectionHasStreams opens more watches than the server allows on a connection of HTTP/2. The

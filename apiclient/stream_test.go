@@ -75,8 +75,7 @@ func TestAStreamWaitsForItsHead(t *testing.T) {
 			}
 		})
 		log := must.Get(newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil))(t)
-		text := must.Get(io.ReadAll(log))(t)
-		require.Equal(t, "at last", string(text))
+		require.Equal(t, "at last", string(must.Get(io.ReadAll(log))(t)))
 		require.NoError(t, log.Close())
 	})
 }
@@ -88,8 +87,7 @@ func TestCloseEndsAStream(t *testing.T) {
 			hang(r)
 		})
 		log := must.Get(newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil))(t)
-		line := must.Get(bufio.NewReader(log).ReadString('\n'))(t)
-		require.Equal(t, "one\n", line)
+		require.Equal(t, "one\n", must.Get(bufio.NewReader(log).ReadString('\n'))(t))
 		ended := make(chan error, 1)
 		go func() {
 			_, err := log.Read(make([]byte, 1))
@@ -137,8 +135,7 @@ func TestCompressedStreamsAreNotLate(t *testing.T) {
 		defer log.Close()
 		lines := bufio.NewReader(log)
 		for _, want := range []string{"one\n", "two\n"} {
-			line := must.Get(lines.ReadString('\n'))(t)
-			require.Equal(t, want, line)
+			require.Equal(t, want, must.Get(lines.ReadString('\n'))(t))
 			read <- struct{}{}
 		}
 		_, err := lines.ReadString('\n')

@@ -309,8 +309,7 @@ func TestTLSInABubble(t *testing.T) {
 			Host: "https://server.memory", DialContext: dial, TLS: apiclient.TLS{CAData: a.pem},
 		})
 		r := apiclient.NewTyped[*pod](client, podResource, "")
-		got := must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t)
-		require.Equal(t, "7", got.ResourceVersion)
+		require.Equal(t, "7", must.Get(r.Get(t.Context(), web, metav1.GetOptions{}))(t).ResourceVersion)
 
 		<-time.After(40 * time.Minute) // pings keep the connection until it is idle for too long
 		<-time.After(2 * time.Hour)    // now the certificate has expired

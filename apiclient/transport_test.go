@@ -25,6 +25,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
@@ -37,41 +38,39 @@ func frame(version int) string {
 // one gzip stream or ends a member after each event.
 func TestCompressedWatchesAreNotLate(t *testing.T) {
 	for _, members := range []bool{true, false} {
-		t.Run("members="+strconv.FormatBool(members), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
-					require.Equal(t, "gzip", r.Header.Get("Accept-Encoding"))
-					w.Header().Set("Content-Type", jsonType)
-					w.Header().Set("Content-Encoding", "gzip")
-					z := gzip.NewWriter(w)
-					for v := 1; v <= 3; v++ {
-						_, _ = io.WriteString(z, frame(v))
-						if members {
-							_ = z.Close()
-						} else {
-							_ = z.Flush()
-						}
-						_ = http.NewResponseController(w).Flush()
-						if members {
-							z.Reset(w)
-						}
-						<-time.After(time.Hour)
-					}
-					if !members {
+		fixture.Bubble(t, "members="+strconv.FormatBool(members), func(t *testing.T) {
+			cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+				require.Equal(t, "gzip", r.Header.Get("Accept-Encoding"))
+				w.Header().Set("Content-Type", jsonType)
+				w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(w)
+				for v := 1; v <= 3; v++ {
+					_, _ = io.WriteString(z, frame(v))
+					if members {
 						_ = z.Close()
+					} else {
+						_ = z.Flush()
 					}
-				})
-				start := time.Now()
-				r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
-				seen := 0
-				for event, err := range r.Watch(t.Context(), api.Options[*pod]{}) {
-					require.NoError(t, err)
-					require.Equal(t, time.Duration(seen)*time.Hour, time.Since(start))
-					seen++
-					require.Equal(t, strconv.Itoa(seen), event.ResourceVersion)
+					_ = http.NewResponseController(w).Flush()
+					if members {
+						z.Reset(w)
+					}
+					<-time.After(time.Hour)
 				}
-				require.Equal(t, 3, seen)
+				if !members {
+					_ = z.Close()
+				}
 			})
+			start := time.Now()
+			r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
+			seen := 0
+			for event, err := range r.Watch(t.Context(), api.Options[*pod]{}) {
+				require.NoError(t, err)
+				require.Equal(t, time.Duration(seen)*time.Hour, time.Since(start))
+				seen++
+				require.Equal(t, strconv.Itoa(seen), event.ResourceVersion)
+			}
+			require.Equal(t, 3, seen)
 		})
 	}
 }
@@ -132,10 +131,7 @@ func TestRedirects(t *testing.T) {
 	})
 	cfg.BearerToken = apiclient.NewSecret(secret)
 	r := pods(t, cfg)
-	get := func() error {
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		return err
-	}
+	get := func() error { return must.Err(r.Get(t.Context(), web, metav1.GetOptions{})) }
 	refused := func(err error) {
 		t.Helper()
 		var typed *apiclient.RedirectError

@@ -60,32 +60,25 @@ func TestVerbsOnTheWire(t *testing.T) {
 		body   string // as JSON: the members that are named here must be equal; empty if there is no body
 	}{
 		{"get", func(ctx context.Context) error {
-			_, err := all.Get(ctx, web, metav1.GetOptions{})
-			return err
+			return must.Err(all.Get(ctx, web, metav1.GetOptions{}))
 		}, "GET", "/base/api/v1/namespaces/default/pods/web", "", map[string]string{"Accept-Encoding": "gzip"}, ""},
 		{"get at a version", func(ctx context.Context) error {
-			_, err := mine.Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{ResourceVersion: "0"})
-			return err
+			return must.Err(mine.Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{ResourceVersion: "0"}))
 		}, "GET", "/base/api/v1/namespaces/default/pods/web", "resourceVersion=0", nil, ""},
 		{"create", func(ctx context.Context) error {
-			_, err := all.Create(ctx, object, metav1.CreateOptions{DryRun: []string{"All"}, FieldManager: "leat", FieldValidation: "Strict"})
-			return err
+			return must.Err(all.Create(ctx, object, metav1.CreateOptions{DryRun: []string{"All"}, FieldManager: "leat", FieldValidation: "Strict"}))
 		}, "POST", "/base/api/v1/namespaces/default/pods", "dryRun=All&fieldManager=leat&fieldValidation=Strict", map[string]string{"Content-Type": "application/json"}, `{"apiVersion":"v1","kind":"Pod"}`},
 		{"create in the client's namespace", func(ctx context.Context) error {
-			_, err := mine.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{})
-			return err
+			return must.Err(mine.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{}))
 		}, "POST", "/base/api/v1/namespaces/default/pods", "", nil, `{"apiVersion":"v1","kind":"Pod"}`},
 		{"update", func(ctx context.Context) error {
-			_, err := all.Update(ctx, object, metav1.UpdateOptions{FieldManager: "leat"})
-			return err
+			return must.Err(all.Update(ctx, object, metav1.UpdateOptions{FieldManager: "leat"}))
 		}, "PUT", "/base/api/v1/namespaces/default/pods/web", "fieldManager=leat", map[string]string{"Content-Type": "application/json"}, `{"kind":"Pod"}`},
 		{"update of a name", func(ctx context.Context) error {
-			_, err := mine.Update(ctx, named, metav1.UpdateOptions{})
-			return err
+			return must.Err(mine.Update(ctx, named, metav1.UpdateOptions{}))
 		}, "PUT", "/base/api/v1/namespaces/default/pods/web", "", nil, `{"kind":"Pod"}`},
 		{"update status", func(ctx context.Context) error {
-			_, err := all.UpdateStatus(ctx, object, metav1.UpdateOptions{})
-			return err
+			return must.Err(all.UpdateStatus(ctx, object, metav1.UpdateOptions{}))
 		}, "PUT", "/base/api/v1/namespaces/default/pods/web/status", "", nil, `{"kind":"Pod"}`},
 		{"JSON patch", func(ctx context.Context) error {
 			p := must.Get(apiclient.JSONPatch(apiclient.JSONPatchOperation{Op: "remove", Path: "/spec/nodeName"}))(t)
@@ -141,8 +134,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 			return err
 		}, "POST", "/base/api/v1/namespaces/default/pods/web/eviction", "", nil, `{"apiVersion":"policy/v1","kind":"Eviction"}`},
 		{"get scale", func(ctx context.Context) error {
-			_, err := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](all.Client(), deployments, web, "scale").Get(ctx, metav1.GetOptions{})
-			return err
+			return must.Err(apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](all.Client(), deployments, web, "scale").Get(ctx, metav1.GetOptions{}))
 		}, "GET", "/base/apis/apps/v1/namespaces/default/deployments/web/scale", "", nil, ""},
 		{"update scale", func(ctx context.Context) error {
 			_, err := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](all.Client(), deployments, web, "scale").
@@ -160,8 +152,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 			require.NoError(t, c.call(t.Context()))
 			require.Equal(t, c.method, got.Method)
 			require.Equal(t, c.path, got.Path)
-			want := must.Get(url.ParseQuery(c.query))(t)
-			require.Equal(t, want, got.Query)
+			require.Equal(t, must.Get(url.ParseQuery(c.query))(t), got.Query)
 			require.Contains(t, got.Header.Get("Accept"), "application/json")
 			for k, v := range c.header {
 				require.Equal(t, v, got.Header.Get(k), k)
@@ -227,47 +218,37 @@ func TestMisuseSendsNoRequest(t *testing.T) {
 		want string
 	}{
 		{"get without namespace", func(ctx context.Context) error {
-			_, err := all.Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
-			return err
+			return must.Err(all.Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{}))
 		}, "get pods web: apiclient: pods need a namespace"},
 		{"get from another namespace", func(ctx context.Context) error {
-			_, err := mine.Get(ctx, api.Key{Namespace: "other", Name: "web"}, metav1.GetOptions{})
-			return err
+			return must.Err(mine.Get(ctx, api.Key{Namespace: "other", Name: "web"}, metav1.GetOptions{}))
 		}, `get pods other/web: apiclient: the object has the namespace "other", but the client has the namespace "default"`},
 		{"get without name", func(ctx context.Context) error {
-			_, err := mine.Get(ctx, api.Key{}, metav1.GetOptions{})
-			return err
+			return must.Err(mine.Get(ctx, api.Key{}, metav1.GetOptions{}))
 		}, "the name is empty"},
 		{"get of a path", func(ctx context.Context) error {
-			_, err := mine.Get(ctx, api.Key{Name: "../nodes"}, metav1.GetOptions{})
-			return err
+			return must.Err(mine.Get(ctx, api.Key{Name: "../nodes"}, metav1.GetOptions{}))
 		}, `the name "../nodes" is not valid in a path`},
 		{"get of dots", func(ctx context.Context) error {
-			_, err := mine.Get(ctx, api.Key{Name: ".."}, metav1.GetOptions{})
-			return err
+			return must.Err(mine.Get(ctx, api.Key{Name: ".."}, metav1.GetOptions{}))
 		}, `the name ".." is not valid in a path`},
 		{"namespace of a path", func(ctx context.Context) error {
-			_, err := all.Get(ctx, api.Key{Namespace: "a/b", Name: "web"}, metav1.GetOptions{})
-			return err
+			return must.Err(all.Get(ctx, api.Key{Namespace: "a/b", Name: "web"}, metav1.GetOptions{}))
 		}, `the namespace "a/b" is not valid in a path`},
 		{"create in another namespace", func(ctx context.Context) error {
-			_, err := mine.Create(ctx, inOther, metav1.CreateOptions{})
-			return err
+			return must.Err(mine.Create(ctx, inOther, metav1.CreateOptions{}))
 		}, "but the client has the namespace"},
 		{"create without namespace", func(ctx context.Context) error {
-			_, err := all.Create(ctx, &corev1.Pod{}, metav1.CreateOptions{})
-			return err
+			return must.Err(all.Create(ctx, &corev1.Pod{}, metav1.CreateOptions{}))
 		}, "pods need a namespace"},
 		{"update in another namespace", func(ctx context.Context) error {
-			_, err := mine.Update(ctx, inOther, metav1.UpdateOptions{})
-			return err
+			return must.Err(mine.Update(ctx, inOther, metav1.UpdateOptions{}))
 		}, "but the client has the namespace"},
 		{"delete without name", func(ctx context.Context) error {
 			return mine.Delete(ctx, api.Key{}, metav1.DeleteOptions{})
 		}, "the name is empty"},
 		{"list of nodes in a namespace", func(ctx context.Context) error {
-			_, err := nodes.List(ctx, api.Options[*corev1.Node]{}, nil)
-			return err
+			return must.Err(nodes.List(ctx, api.Options[*corev1.Node]{}, nil))
 		}, `list nodes: apiclient: nodes have no namespace, but the client has the namespace "default"`},
 		{"watch of nodes in a namespace", func(ctx context.Context) error {
 			for _, err := range nodes.Watch(ctx, api.Options[*corev1.Node]{}) {
@@ -276,32 +257,25 @@ func TestMisuseSendsNoRequest(t *testing.T) {
 			return nil
 		}, `watch nodes: apiclient: nodes have no namespace`},
 		{"apply without field manager", func(ctx context.Context) error {
-			_, err := mine.Apply(ctx, web, map[string]any{}, apiclient.ApplyOptions{})
-			return err
+			return must.Err(mine.Apply(ctx, web, map[string]any{}, apiclient.ApplyOptions{}))
 		}, "needs a field manager"},
 		{"apply patch without field manager", func(ctx context.Context) error {
-			_, err := mine.Patch(ctx, web, apiclient.Patch{Type: types.ApplyPatchType}, apiclient.PatchOptions{})
-			return err
+			return must.Err(mine.Patch(ctx, web, apiclient.Patch{Type: types.ApplyPatchType}, apiclient.PatchOptions{}))
 		}, "needs a field manager"},
 		{"apply another name", func(ctx context.Context) error {
-			_, err := mine.Apply(ctx, web, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, manager)
-			return err
+			return must.Err(mine.Apply(ctx, web, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, manager))
 		}, `name is "db" in the object and "web" in the call`},
 		{"apply another kind", func(ctx context.Context) error {
-			_, err := mine.Apply(ctx, web, map[string]any{"kind": "Node"}, manager)
-			return err
+			return must.Err(mine.Apply(ctx, web, map[string]any{"kind": "Node"}, manager))
 		}, `kind is "Node" in the object and "Pod" in the call`},
 		{"apply a list", func(ctx context.Context) error {
-			_, err := mine.Apply(ctx, web, []int{1}, manager)
-			return err
+			return must.Err(mine.Apply(ctx, web, []int{1}, manager))
 		}, "is not encoded as a JSON object"},
 		{"apply odd metadata", func(ctx context.Context) error {
-			_, err := mine.Apply(ctx, web, map[string]any{"metadata": 1}, manager)
-			return err
+			return must.Err(mine.Apply(ctx, web, map[string]any{"metadata": 1}, manager))
 		}, "metadata is not a JSON object"},
 		{"apply a value that JSON cannot represent", func(ctx context.Context) error {
-			_, err := mine.Apply(ctx, web, map[string]any{"f": func() {}}, manager)
-			return err
+			return must.Err(mine.Apply(ctx, web, map[string]any{"f": func() {}}, manager))
 		}, "unsupported type"},
 	}
 	for _, c := range cases {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 )
 
 // bookmark encodes a bookmark.
@@ -78,42 +79,40 @@ func TestAWatchWithoutItsBookmarksEnds(t *testing.T) {
 		{"half an event is not silence", bookmarked(true), append(minutely(3), sent{400, frame(9)[:20]}), 400 + 240, 4 * time.Minute},
 	} {
 		for how, watch := range over {
-			t.Run(c.name+"/"+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					start := time.Now()
-					cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
-						flushed(w, jsonType, "")
-						for _, f := range append(c.frames, sent{day, ""}) {
-							select {
-							case <-time.After(time.Until(start.Add(time.Duration(f.at) * time.Second))):
-								flushed(w, jsonType, f.frame)
-							case <-r.Context().Done():
-								return
-							}
+			fixture.Bubble(t, c.name+"/"+how, func(t *testing.T) {
+				start := time.Now()
+				cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+					flushed(w, jsonType, "")
+					for _, f := range append(c.frames, sent{day, ""}) {
+						select {
+						case <-time.After(time.Until(start.Add(time.Duration(f.at) * time.Second))):
+							flushed(w, jsonType, f.frame)
+						case <-r.Context().Done():
+							return
 						}
-					})
-					var seen []apiclient.Request
-					cfg.OnRequest = collect(&seen)
-					var last error
-					for _, err := range watch(t.Context(), apiclient.NewPartial[*pod](newClient(t, cfg), podResource, ""), c.o) {
-						last = err
 					}
-					require.Equal(t, time.Duration(c.end)*time.Second, time.Since(start))
-					require.Len(t, seen, 1)
-					if c.end == day {
-						require.NoError(t, last)
-						return
-					}
-					var typed *apiclient.WatchTimeoutError
-					require.ErrorAs(t, last, &typed)
-					require.Equal(t, c.silent, typed.Silence)
-					require.ErrorContains(t, last, "watch pods: apiclient: ")
-					require.ErrorIs(t, last, api.ErrOverdue)
-					require.NotErrorIs(t, last, context.Canceled)
-					var timeout net.Error
-					require.True(t, errors.As(last, &timeout) && timeout.Timeout(), "%v", last)
-					require.ErrorAs(t, seen[0].Err, &typed)
 				})
+				var seen []apiclient.Request
+				cfg.OnRequest = collect(&seen)
+				var last error
+				for _, err := range watch(t.Context(), apiclient.NewPartial[*pod](newClient(t, cfg), podResource, ""), c.o) {
+					last = err
+				}
+				require.Equal(t, time.Duration(c.end)*time.Second, time.Since(start))
+				require.Len(t, seen, 1)
+				if c.end == day {
+					require.NoError(t, last)
+					return
+				}
+				var typed *apiclient.WatchTimeoutError
+				require.ErrorAs(t, last, &typed)
+				require.Equal(t, c.silent, typed.Silence)
+				require.ErrorContains(t, last, "watch pods: apiclient: ")
+				require.ErrorIs(t, last, api.ErrOverdue)
+				require.NotErrorIs(t, last, context.Canceled)
+				var timeout net.Error
+				require.True(t, errors.As(last, &timeout) && timeout.Timeout(), "%v", last)
+				require.ErrorAs(t, seen[0].Err, &typed)
 			})
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func same(next http.RoundTripper) http.RoundTripper { return next }
@@ -72,8 +74,7 @@ func TestWrapTransport(t *testing.T) {
 		})
 		wrapper := &tracer{}
 		cfg.BearerToken, cfg.WrapTransport = apiclient.NewSecret(secret), wrapper.wrap
-		_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
-		require.NoError(t, err)
+		must.Get(pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{}))(t)
 		require.Len(t, got, 2)
 		for _, h := range got {
 			require.Equal(t, "Bearer "+secret, h.Get("Authorization"))
@@ -119,24 +120,22 @@ func TestWrappedRequestsThatAreChanged(t *testing.T) {
 			return r
 		}, fails: "sent a request without the context of the client's request"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				got := "nothing"
-				cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
-					got = r.Header.Get("Authorization")
-					answer(200, jsonType, onePod)(w, r)
-				})
-				cfg.BearerToken, cfg.WrapTransport = apiclient.NewSecret(secret), (&tracer{change: c.change}).wrap
-				_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
-				if c.fails != "" {
-					require.ErrorContains(t, err, c.fails)
-					require.Equal(t, "nothing", got)
-					require.True(t, closes.closed, "the body")
-					return
-				}
-				require.NoError(t, err)
-				require.Equal(t, c.want, got)
+		fixture.Bubble(t, name, func(t *testing.T) {
+			got := "nothing"
+			cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+				got = r.Header.Get("Authorization")
+				answer(200, jsonType, onePod)(w, r)
 			})
+			cfg.BearerToken, cfg.WrapTransport = apiclient.NewSecret(secret), (&tracer{change: c.change}).wrap
+			_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
+			if c.fails != "" {
+				require.ErrorContains(t, err, c.fails)
+				require.Equal(t, "nothing", got)
+				require.True(t, closes.closed, "the body")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
 		})
 	}
 }

@@ -68,8 +68,7 @@ func TestFallBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(tc.pages)
 			m := discovery.New(s.client(t), discovery.Options{})
-			all := must.Get(m.All(t.Context()))(t)
-			require.Len(t, all, 15)
+			require.Len(t, must.Get(m.All(t.Context()))(t), 15)
 			require.Equal(t, tc.requests, s.requests(), "each document is read once")
 		})
 	}
@@ -245,8 +244,7 @@ func TestManyEntries(t *testing.T) {
 			`{"metadata":{"name":"last"},"versions":[{"version":"v1","resources":[` + resources.String() + `{"resource":"r0","responseKind":{"kind":"R"}}]}]}]}`),
 	}).client(t), discovery.Options{})
 	began := time.Now()
-	all := must.Get(m.All(t.Context()))(t)
-	require.Len(t, all, many)
+	require.Len(t, must.Get(m.All(t.Context()))(t), many)
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 

@@ -162,8 +162,7 @@ func TestForKind(t *testing.T) {
 
 func TestCategory(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
-		found := must.Get(m.Category(t.Context(), "all"))(t)
-		require.Equal(t, []api.Resource{pods, deployments, scalers, mills}, plainly(found))
+		require.Equal(t, []api.Resource{pods, deployments, scalers, mills}, plainly(must.Get(m.Category(t.Context(), "all"))(t)))
 		_, err := m.Category(t.Context(), "none")
 		require.EqualError(t, err, `unknown category "none"`)
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
@@ -206,8 +205,7 @@ func TestAll(t *testing.T) {
 		require.False(t, all[3].Can("get", "delete"))
 
 		all[0].Plural = "changed"
-		again := must.Get(m.All(t.Context()))(t)
-		require.Equal(t, bindings, again[0].Resource, "the slice is the caller's")
+		require.Equal(t, bindings, must.Get(m.All(t.Context()))(t)[0].Resource, "the slice is the caller's")
 	})
 }
 
@@ -255,8 +253,7 @@ func TestAnExactGroupComesFirst(t *testing.T) {
 			{"metadata":{"name":"ex"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]}]}`),
 	}).client(t), discovery.Options{})
 	for asked, group := range map[string]string{"cogs.ex": "ex", "cogs.v1.ex": "ex", "cogs.v1.v1.ex": "v1.ex", "cogs.ex.a": "ex.ample", "cogs": "ex.ample"} {
-		found := must.Get(m.Lookup(t.Context(), asked))(t)
-		require.Equal(t, group, found.Group, asked)
+		require.Equal(t, group, must.Get(m.Lookup(t.Context(), asked))(t).Group, asked)
 	}
 }
 
@@ -289,8 +286,7 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 		},
 		"namespace": {Version: "v1", Kind: "Namespace", Plural: "namespaces"},
 	} {
-		got := must.Get(discovery.Lookup(t.Context(), c, name))(t)
-		require.Equal(t, want, got)
+		require.Equal(t, want, must.Get(discovery.Lookup(t.Context(), c, name))(t))
 	}
 
 	cfg.BearerToken = apiclient.NewSecret("bad")

@@ -38,10 +38,7 @@ func TestMissesRefreshAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(map[string]page{"/api+": aggregatedPages["/api+"], "/apis+": grouped(`"1"`, sluices)})
 		m := discovery.New(s.client(t), discovery.Options{})
-		look := func(name string) error {
-			_, err := m.Lookup(t.Context(), name)
-			return err
-		}
+		look := func(name string) error { return must.Err(m.Lookup(t.Context(), name)) }
 		require.NoError(t, look("sluices"))
 		require.Equal(t, []string{"/api+", "/apis+"}, s.requests(), "the first look-up reads each document once")
 		require.NoError(t, look("sluices"))
@@ -73,16 +70,14 @@ func TestRefreshInterval(t *testing.T) {
 		interval time.Duration
 		want     int // reads after 5 failed look-ups, a second apart
 	}{"a second": {time.Second, 5}, "two": {2 * time.Second, 3}, "none": {-1, 5}, "by default": {0, 1}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(aggregatedPages)
-				m := discovery.New(s.client(t), discovery.Options{RefreshInterval: tc.interval})
-				for range 5 {
-					require.ErrorIs(t, must.Err(m.ForKind(t.Context(), schema.GroupVersionKind{Kind: "Nothing"})), discovery.ErrUnknownResource)
-					<-time.After(time.Second)
-				}
-				require.Len(t, s.requests(), 2*tc.want)
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			s := newServer(aggregatedPages)
+			m := discovery.New(s.client(t), discovery.Options{RefreshInterval: tc.interval})
+			for range 5 {
+				require.ErrorIs(t, must.Err(m.ForKind(t.Context(), schema.GroupVersionKind{Kind: "Nothing"})), discovery.ErrUnknownResource)
+				<-time.After(time.Second)
+			}
+			require.Len(t, s.requests(), 2*tc.want)
 		})
 	}
 }
@@ -134,10 +129,7 @@ func TestOneReadsForAll(t *testing.T) {
 			}
 			wg.Wait()
 		}
-		together(100, func() error {
-			_, err := m.Lookup(t.Context(), "pods")
-			return err
-		})
+		together(100, func() error { return must.Err(m.Lookup(t.Context(), "pods")) })
 		require.Len(t, s.requests(), 2)
 
 		began := time.Now()

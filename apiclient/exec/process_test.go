@@ -49,8 +49,7 @@ func TestInteractivePluginsHaveTheTerminal(t *testing.T) {
 	o.InteractiveMode, o.Terms.Stdin, o.Terms.Stderr = exec.Always, r, shown
 	p := newPlugin(t, o)
 	p.FakeTerminal(true)
-	c := must.Get(p.Credentials(t.Context()))(t)
-	require.Equal(t, "for jane", c.Token.Reveal())
+	require.Equal(t, "for jane", must.Get(p.Credentials(t.Context()))(t).Token.Reveal())
 	require.Equal(t, "password: ", shown.String())
 
 	said, theirs, err := os.Pipe()
@@ -101,8 +100,7 @@ func TestWhatAPluginSaysIsInNoError(t *testing.T) {
 	o.Terms.Stderr, os.Stderr = nil, theirs
 	require.ErrorIs(t, must.Err(newPlugin(t, o).Credentials(t.Context())), exec.ErrFailed)
 	require.NoError(t, theirs.Close())
-	text := must.Get(io.ReadAll(said))(t)
-	require.Contains(t, string(text), "log in with "+secret, "the program's own standard error")
+	require.Contains(t, string(must.Get(io.ReadAll(said))(t)), "log in with "+secret, "the program's own standard error")
 
 	_, err = newPlugin(t, options(t, "die")).Credentials(t.Context())
 	require.ErrorIs(t, err, exec.ErrFailed)
@@ -272,8 +270,7 @@ func TestAnInteractivePluginEndsToo(t *testing.T) {
 
 func TestADaemonOfAPluginDoesNotDelayACall(t *testing.T) {
 	l, extra := listen(t)
-	c := must.Get(newPlugin(t, options(t, "leave", extra)).Credentials(t.Context()))(t)
-	require.Equal(t, "left", c.Token.Reveal())
+	require.Equal(t, "left", must.Get(newPlugin(t, options(t, "leave", extra)).Credentials(t.Context()))(t).Token.Reveal())
 	daemon := must.Get(l.Accept())(t)
 	require.NoError(t, daemon.Close()) // which ends it
 }

@@ -296,8 +296,7 @@ func TestWriteIsReadBack(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 	}
-	entries := must.Get(os.ReadDir(home))(t)
-	require.Len(t, entries, 1, "there is no temporary file")
+	require.Len(t, must.Get(os.ReadDir(home))(t), 1, "there is no temporary file")
 }
 
 func TestWriteRefusesFieldsThatAFileCannotHave(t *testing.T) {

@@ -105,8 +105,7 @@ func TestPluginsAreCalled(t *testing.T) {
 		cfg, _, err := kubeconfig.Load(t.Context(), c.o)
 		require.NoError(t, err)
 		require.Equal(t, "jane", cfg.Impersonate.UserName)
-		credentials := must.Get(cfg.Credentials.Credentials(t.Context()))(t)
-		require.JSONEq(t, `[["one","2"],`+c.want+`]`, credentials.Token.Reveal())
+		require.JSONEq(t, `[["one","2"],`+c.want+`]`, must.Get(cfg.Credentials.Credentials(t.Context()))(t).Token.Reveal())
 	}
 }
 

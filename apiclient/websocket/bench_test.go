@@ -20,13 +20,13 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // thrifty is a watch server that needs only its sockets: one goroutine answers and then writes.
 func thrifty(b *testing.B, write func(c net.Conn, framed func([]byte) []byte)) string {
 	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
 	var conns []net.Conn
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -65,8 +65,7 @@ func chunk(e []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\n", len(e), e)
 // ways runs a benchmark with each way to watch.
 func ways(b *testing.B, run func(b *testing.B, watch func(host string) api.ListerWatcher[*corev1.Pod])) {
 	source := func(host string) *apiclient.TypedClient[*corev1.Pod] {
-		client, err := apiclient.New(apiclient.Config{Host: host})
-		require.NoError(b, err)
+		client := must.Get(apiclient.New(apiclient.Config{Host: host}))(b)
 		return apiclient.NewTyped[*corev1.Pod](client, podResource, "")
 	}
 	b.Run("over=HTTP", func(b *testing.B) {

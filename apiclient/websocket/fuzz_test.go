@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // canned is a transport whose WebSocket sends the given bytes, and whose other answers have the given bytes.
@@ -63,8 +64,7 @@ func watched(lw api.ListerWatcher[*corev1.Pod], t *testing.T) (events []string, 
 }
 
 func cannedPods(t *testing.T, c canned) *apiclient.TypedClient[*corev1.Pod] {
-	client, err := apiclient.New(apiclient.Config{Host: "http://canned", Transport: c, MaxObjectBytes: fuzzLimit})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: "http://canned", Transport: c, MaxObjectBytes: fuzzLimit}))(t)
 	return apiclient.NewTyped[*corev1.Pod](client, podResource, "")
 }
 

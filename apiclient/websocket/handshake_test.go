@@ -31,6 +31,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
@@ -49,8 +50,7 @@ func TestHandshake(t *testing.T) {
 			got = r
 			oneEvent(w, r)
 		})
-		versions := must.Get(collect(lw, t.Context()))(t)
-		require.Equal(t, []string{"6"}, versions)
+		require.Equal(t, []string{"6"}, must.Get(collect(lw, t.Context()))(t))
 		require.Equal(t, "/base/api/v1/namespaces/default/pods", got.URL.Path)
 		require.Equal(t, "resourceVersion=5&watch=true", got.URL.RawQuery)
 		require.Equal(t, "server.memory", got.Host)
@@ -218,21 +218,19 @@ func TestFailedHandshakes(t *testing.T) {
 		{"nothing", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil, "EOF"},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				lw := subject(t, func(c *apiclient.Config) { c.BearerToken = apiclient.NewSecret(secret) }, c.h)
-				start := time.Now()
-				versions, err := collect(lw, t.Context())
-				require.Empty(t, versions)
-				require.ErrorContains(t, err, "watch pods: ")
-				require.ErrorContains(t, err, c.want)
-				require.NotContains(t, err.Error(), secret)
-				require.NotContains(t, err.Error(), "\n")
-				if c.is != nil {
-					require.True(t, c.is(err), "%v", err)
-				}
-				require.Zero(t, time.Since(start))
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			lw := subject(t, func(c *apiclient.Config) { c.BearerToken = apiclient.NewSecret(secret) }, c.h)
+			start := time.Now()
+			versions, err := collect(lw, t.Context())
+			require.Empty(t, versions)
+			require.ErrorContains(t, err, "watch pods: ")
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), secret)
+			require.NotContains(t, err.Error(), "\n")
+			if c.is != nil {
+				require.True(t, c.is(err), "%v", err)
+			}
+			require.Zero(t, time.Since(start))
 		})
 	}
 }
@@ -254,43 +252,36 @@ func TestHandshakesThatTakeTooLong(t *testing.T) {
 			})
 		}
 	})
-	t.Run("no connection", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			_, err := collect(subject(t, func(c *apiclient.Config) {
-				c.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-			}, hang), t.Context())
-			require.ErrorContains(t, err, "no answer within 2m0s")
-			require.Equal(t, 2*time.Minute, time.Since(start))
-		})
+	fixture.Bubble(t, "no connection", func(t *testing.T) {
+		start := time.Now()
+		_, err := collect(subject(t, func(c *apiclient.Config) {
+			c.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}, hang), t.Context())
+		require.ErrorContains(t, err, "no answer within 2m0s")
+		require.Equal(t, 2*time.Minute, time.Since(start))
 	})
-	t.Run("no end", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			_, err := collect(subject(t, nil, func(w http.ResponseWriter, r *http.Request) {
-				answer(http.StatusForbidden, "text/plain", "because I")(w, r)
-				_ = http.NewResponseController(w).Flush()
-				hang(w, r)
-			}), t.Context())
-			require.True(t, apierrors.IsForbidden(err), "%v", err)
-			require.ErrorContains(t, err, "because I")
-			require.Equal(t, 10*time.Second, time.Since(start))
-		})
+	fixture.Bubble(t, "no end", func(t *testing.T) {
+		start := time.Now()
+		_, err := collect(subject(t, nil, func(w http.ResponseWriter, r *http.Request) {
+			answer(http.StatusForbidden, "text/plain", "because I")(w, r)
+			_ = http.NewResponseController(w).Flush()
+			hang(w, r)
+		}), t.Context())
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+		require.ErrorContains(t, err, "because I")
+		require.Equal(t, 10*time.Second, time.Since(start))
 	})
-	t.Run("without a time limit", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			versions, err := collect(subject(t, func(c *apiclient.Config) { c.ResponseHeaderTimeout = -1 }, func(w http.ResponseWriter, r *http.Request) {
-				<-time.After(time.Hour)
-				oneEvent(w, r)
-			}), t.Context())
-			require.NoError(t, err)
-			require.Equal(t, []string{"6"}, versions)
-			require.Equal(t, time.Hour, time.Since(start))
-		})
+	fixture.Bubble(t, "without a time limit", func(t *testing.T) {
+		start := time.Now()
+		versions := must.Get(collect(subject(t, func(c *apiclient.Config) { c.ResponseHeaderTimeout = -1 }, func(w http.ResponseWriter, r *http.Request) {
+			<-time.After(time.Hour)
+			oneEvent(w, r)
+		}), t.Context()))(t)
+		require.Equal(t, []string{"6"}, versions)
+		require.Equal(t, time.Hour, time.Since(start))
 	})
 }
 
@@ -299,46 +290,39 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTransports watches with transports of the user.
 func TestTransports(t *testing.T) {
 	through := func(t *testing.T, transport http.RoundTripper) *websocket.ListerWatcher[*corev1.Pod] {
 		client := newClient(t, apiclient.Config{Host: "http://server.memory", Transport: transport})
 		return websocket.Watch(apiclient.NewTyped[*corev1.Pod](client, podResource, ""))
 	}
-	t.Run("a transport that wraps another one", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			inner := &http.Transport{DialContext: listerwatchertest.Serve(t, oneEvent)}
-			var sent context.Context
-			versions, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-				sent = r.Context()
-				return inner.RoundTrip(r)
-			})), t.Context())
-			require.NoError(t, err)
-			require.Equal(t, []string{"6"}, versions)
-			require.Error(t, sent.Err(), "the connection is closed")
-		})
+	fixture.Bubble(t, "a transport that wraps another one", func(t *testing.T) {
+		inner := &http.Transport{DialContext: listerwatchertest.Serve(t, oneEvent)}
+		var sent context.Context
+		versions := must.Get(collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = r.Context()
+			return inner.RoundTrip(r)
+		})), t.Context()))(t)
+		require.Equal(t, []string{"6"}, versions)
+		require.Error(t, sent.Err(), "the connection is closed")
 	})
-	t.Run("a transport that wraps leat's own", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var got, hidden http.Header
-			lw := subject(t, func(c *apiclient.Config) {
-				c.BearerToken = apiclient.NewSecret(secret)
-				c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(r *http.Request) (*http.Response, error) {
-						hidden = r.Header.Clone()
-						return next.RoundTrip(r)
-					})
-				}
-			}, func(w http.ResponseWriter, r *http.Request) {
-				got = r.Header
-				oneEvent(w, r)
-			})
-			versions := must.Get(collect(lw, t.Context()))(t)
-			require.Equal(t, []string{"6"}, versions)
-			require.Equal(t, "Bearer "+secret, got.Get("Authorization"))
-			require.Empty(t, hidden.Get("Authorization"))
-			require.Equal(t, "websocket", hidden.Get("Upgrade"))
+	fixture.Bubble(t, "a transport that wraps leat's own", func(t *testing.T) {
+		var got, hidden http.Header
+		lw := subject(t, func(c *apiclient.Config) {
+			c.BearerToken = apiclient.NewSecret(secret)
+			c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					hidden = r.Header.Clone()
+					return next.RoundTrip(r)
+				})
+			}
+		}, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header
+			oneEvent(w, r)
 		})
+		require.Equal(t, []string{"6"}, must.Get(collect(lw, t.Context()))(t))
+		require.Equal(t, "Bearer "+secret, got.Get("Authorization"))
+		require.Empty(t, hidden.Get("Authorization"))
+		require.Equal(t, "websocket", hidden.Get("Upgrade"))
 	})
 	t.Run("a transport that keeps the connection", func(t *testing.T) {
 		_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -347,20 +331,17 @@ func TestTransports(t *testing.T) {
 		require.True(t, isUpgrade(101)(err), "%v", err)
 		require.ErrorContains(t, err, "websocket_test.roundTripper does not return the connection")
 	})
-	t.Run("a transport whose error is only that of the context", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-				<-r.Context().Done()
-				return nil, r.Context().Err()
-			})), t.Context())
-			requireTimeout(t, err)
-			require.NotErrorIs(t, err, context.Canceled)
-		})
+	fixture.Bubble(t, "a transport whose error is only that of the context", func(t *testing.T) {
+		_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})), t.Context())
+		requireTimeout(t, err)
+		require.NotErrorIs(t, err, context.Canceled)
 	})
 	t.Run("a transport that fails", func(t *testing.T) {
 		broken := errors.New("no way there")
-		_, err := collect(through(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken })), t.Context())
-		require.ErrorIs(t, err, broken)
+		require.ErrorIs(t, must.Err(collect(through(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken })), t.Context())), broken)
 	})
 }
 
@@ -397,8 +378,7 @@ func TestEachWatchHasTheNewestToken(t *testing.T) {
 			oneEvent(w, r)
 		})
 		for range 2 {
-			versions := must.Get(collect(lw, t.Context()))(t)
-			require.Equal(t, []string{"6"}, versions)
+			require.Equal(t, []string{"6"}, must.Get(collect(lw, t.Context()))(t))
 		}
 		require.Equal(t, []string{"Bearer first", "Bearer second"}, got)
 	})
@@ -414,8 +394,7 @@ func TestARefusedTokenIsReplaced(t *testing.T) {
 			}
 			oneEvent(w, r)
 		})
-		versions := must.Get(collect(lw, t.Context()))(t)
-		require.Equal(t, []string{"6"}, versions)
+		require.Equal(t, []string{"6"}, must.Get(collect(lw, t.Context()))(t))
 		require.Equal(t, []string{"old"}, source.refused)
 	})
 }
@@ -457,8 +436,7 @@ func TestEachWatchHasTheNewestCertificate(t *testing.T) {
 		}), podResource, ""))
 		must.Get(lw.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return nil }))(t)
 		for range 2 {
-			versions := must.Get(collect(lw, t.Context()))(t)
-			require.Equal(t, []string{"6"}, versions)
+			require.Equal(t, []string{"6"}, must.Get(collect(lw, t.Context()))(t))
 		}
 		require.Equal(t, []string{"first HTTP/2.0", "first HTTP/1.1", "second HTTP/1.1"}, got)
 	})

@@ -18,60 +18,54 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestPings(t *testing.T) {
-	t.Run("a server that answers keeps its watch", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			pings := 0
-			start := time.Now()
-			versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
-				answer := c.PingHandler()
-				c.SetPingHandler(func(data string) error {
-					pings++
-					return answer(data)
-				})
-				timer := time.AfterFunc(time.Hour+time.Second, func() {
-					_ = c.WriteMessage(ws.TextMessage, event("6"))
-					_ = c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
-				})
-				defer timer.Stop()
-				_, _, _ = c.NextReader()
-			})), t.Context())
-			require.NoError(t, err)
-			require.Equal(t, []string{"6"}, versions)
-			require.Equal(t, 120, pings)
-			require.Equal(t, time.Hour+time.Second, time.Since(start))
-		})
+	fixture.Bubble(t, "a server that answers keeps its watch", func(t *testing.T) {
+		pings := 0
+		start := time.Now()
+		versions := must.Get(collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+			answer := c.PingHandler()
+			c.SetPingHandler(func(data string) error {
+				pings++
+				return answer(data)
+			})
+			timer := time.AfterFunc(time.Hour+time.Second, func() {
+				_ = c.WriteMessage(ws.TextMessage, event("6"))
+				_ = c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
+			})
+			defer timer.Stop()
+			_, _, _ = c.NextReader()
+		})), t.Context()))(t)
+		require.Equal(t, []string{"6"}, versions)
+		require.Equal(t, 120, pings)
+		require.Equal(t, time.Hour+time.Second, time.Since(start))
 	})
-	t.Run("a server that does not answer loses its watch", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			gone := make(chan struct{})
-			start := time.Now()
-			_, err := collect(subject(t, nil, upgraded(func(*ws.Conn) { <-gone })), t.Context())
-			close(gone)
-			var timeout net.Error
-			require.ErrorAs(t, err, &timeout)
-			require.True(t, timeout.Timeout())
-			require.ErrorContains(t, err, "no data for 45s")
-			require.Equal(t, 45*time.Second, time.Since(start))
-		})
+	fixture.Bubble(t, "a server that does not answer loses its watch", func(t *testing.T) {
+		gone := make(chan struct{})
+		start := time.Now()
+		_, err := collect(subject(t, nil, upgraded(func(*ws.Conn) { <-gone })), t.Context())
+		close(gone)
+		var timeout net.Error
+		require.ErrorAs(t, err, &timeout)
+		require.True(t, timeout.Timeout())
+		require.ErrorContains(t, err, "no data for 45s")
+		require.Equal(t, 45*time.Second, time.Since(start))
 	})
-	t.Run("a server's pings are answered", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			pongs := 0
-			_, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
-				c.SetPongHandler(func(data string) error {
-					pongs++
-					require.Equal(t, "are you there", data)
-					return c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
-				})
-				_ = c.WriteControl(ws.PingMessage, []byte("are you there"), time.Now().Add(time.Second))
-				_, _, _ = c.NextReader()
-			})), t.Context())
-			require.NoError(t, err)
-			require.Equal(t, 1, pongs)
-		})
+	fixture.Bubble(t, "a server's pings are answered", func(t *testing.T) {
+		pongs := 0
+		must.Get(collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+			c.SetPongHandler(func(data string) error {
+				pongs++
+				require.Equal(t, "are you there", data)
+				return c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
+			})
+			_ = c.WriteControl(ws.PingMessage, []byte("are you there"), time.Now().Add(time.Second))
+			_, _, _ = c.NextReader()
+		})), t.Context()))(t)
+		require.Equal(t, 1, pongs)
 	})
 }
 
@@ -79,7 +73,7 @@ func TestPings(t *testing.T) {
 func TestBusyConnectionsGetNoPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pings := 0
-		versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+		versions := must.Get(collect(subject(t, nil, upgraded(func(c *ws.Conn) {
 			c.SetPingHandler(func(string) error { pings++; return nil })
 			ticker := time.NewTicker(29 * time.Second)
 			defer ticker.Stop()
@@ -91,8 +85,7 @@ func TestBusyConnectionsGetNoPings(t *testing.T) {
 				_ = c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
 			}()
 			_, _, _ = c.NextReader()
-		})), t.Context())
-		require.NoError(t, err)
+		})), t.Context()))(t)
 		require.Len(t, versions, 20)
 		require.Zero(t, pings)
 	})
@@ -122,25 +115,23 @@ func TestSilence(t *testing.T) {
 		}, 50*40*time.Second + 45*time.Second},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				_, err := collect(subject(t, nil, upgraded(func(conn *ws.Conn) {
-					var muted atomic.Bool
-					answer := conn.PingHandler()
-					conn.SetPingHandler(func(data string) error {
-						if muted.Load() {
-							return nil
-						}
-						return answer(data)
-					})
-					go c.do(conn, func() { muted.Store(true) })
-					_, _, _ = conn.NextReader() // until the client has closed
-				})), t.Context())
-				requireTimeout(t, err)
-				require.ErrorContains(t, err, "no data for 45s, and no answer to a ping")
-				require.Equal(t, c.want, time.Since(start))
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			start := time.Now()
+			_, err := collect(subject(t, nil, upgraded(func(conn *ws.Conn) {
+				var muted atomic.Bool
+				answer := conn.PingHandler()
+				conn.SetPingHandler(func(data string) error {
+					if muted.Load() {
+						return nil
+					}
+					return answer(data)
+				})
+				go c.do(conn, func() { muted.Store(true) })
+				_, _, _ = conn.NextReader() // until the client has closed
+			})), t.Context())
+			requireTimeout(t, err)
+			require.ErrorContains(t, err, "no data for 45s, and no answer to a ping")
+			require.Equal(t, c.want, time.Since(start))
 		})
 	}
 }
@@ -155,18 +146,16 @@ func requireTimeout(t *testing.T, err error) {
 // TestAServerThatOnlySends reads neither pings nor answers to its own pings.
 func TestAServerThatOnlySends(t *testing.T) {
 	for name, say := range map[string][]byte{"nothing": nil, "a ping": frame(true, ws.PingMessage, "")} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				gone := make(chan struct{})
-				start := time.Now()
-				_, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
-					_, _ = c.NetConn().Write(say)
-					<-gone
-				})), t.Context())
-				close(gone)
-				requireTimeout(t, err)
-				require.Equal(t, 45*time.Second, time.Since(start))
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			gone := make(chan struct{})
+			start := time.Now()
+			_, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+				_, _ = c.NetConn().Write(say)
+				<-gone
+			})), t.Context())
+			close(gone)
+			requireTimeout(t, err)
+			require.Equal(t, 45*time.Second, time.Since(start))
 		})
 	}
 }
@@ -252,25 +241,23 @@ func TestCancellationLeavesNothing(t *testing.T) {
 			<-time.After(31 * time.Second)
 		}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				lw := subject(t, nil, h)
-				failed := make(chan error)
-				go func() {
-					_, err := collect(lw, ctx)
-					failed <- err
-				}()
-				if name == "while a ping cannot be sent" {
-					<-time.After(30 * time.Second)
-				}
-				synctest.Wait()
-				start := time.Now()
-				cancel()
-				require.ErrorIs(t, <-failed, context.Canceled)
-				require.Zero(t, time.Since(start))
-				<-time.After(time.Minute) // time for the server to notice
-			})
+		fixture.Bubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			lw := subject(t, nil, h)
+			failed := make(chan error)
+			go func() {
+				_, err := collect(lw, ctx)
+				failed <- err
+			}()
+			if name == "while a ping cannot be sent" {
+				<-time.After(30 * time.Second)
+			}
+			synctest.Wait()
+			start := time.Now()
+			cancel()
+			require.ErrorIs(t, <-failed, context.Canceled)
+			require.Zero(t, time.Since(start))
+			<-time.After(time.Minute) // time for the server to notice
 		})
 	}
 }

@@ -94,7 +94,7 @@ func (f *forwarder) pass(to, from net.Conn) {
 func TestHalfOpenConnection(t *testing.T) {
 	var pings sync.WaitGroup
 	pings.Add(2)
-	u, err := url.Parse(onLoopback(t, upgraded(func(c *ws.Conn) {
+	u := must.Get(url.Parse(onLoopback(t, upgraded(func(c *ws.Conn) {
 		answer, left := c.PingHandler(), 2
 		c.SetPingHandler(func(data string) error {
 			if left--; left >= 0 {
@@ -104,8 +104,7 @@ func TestHalfOpenConnection(t *testing.T) {
 		})
 		_ = c.WriteMessage(ws.TextMessage, event("6"))
 		_, _, _ = c.NextReader()
-	})))
-	require.NoError(t, err)
+	}))))(t)
 	f := newForwarder(t, u.Host)
 	client := newClient(t, apiclient.Config{Host: "http://" + f.address})
 	// The answer may take long, so that a busy machine does not look like a dead path.

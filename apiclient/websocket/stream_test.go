@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -110,29 +111,26 @@ func TestHowAConnectionEnds(t *testing.T) {
 		}, apierrors.IsResourceExpired, "old"},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				versions, err := collect(subject(t, nil, upgraded(c.do)), t.Context())
-				require.Equal(t, []string{"6"}, versions)
-				if c.is == nil {
-					require.NoError(t, err)
-					return
-				}
-				require.True(t, c.is(err), "%v", err)
-				require.ErrorContains(t, err, "watch pods: ")
-				require.ErrorContains(t, err, c.want)
-				require.NotContains(t, err.Error(), "\n")
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			versions, err := collect(subject(t, nil, upgraded(c.do)), t.Context())
+			require.Equal(t, []string{"6"}, versions)
+			if c.is == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.True(t, c.is(err), "%v", err)
+			require.ErrorContains(t, err, "watch pods: ")
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "\n")
 		})
 	}
 }
 
 func TestAConnectionThatEndsBeforeAnyEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+		versions := must.Get(collect(subject(t, nil, upgraded(func(c *ws.Conn) {
 			_ = c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
-		})), t.Context())
-		require.NoError(t, err)
+		})), t.Context()))(t)
 		require.Empty(t, versions)
 		require.ErrorIs(t, must.Err(collect(subject(t, nil, upgraded(func(*ws.Conn) {})), t.Context())), io.ErrUnexpectedEOF)
 	})
@@ -223,17 +221,15 @@ func TestMessages(t *testing.T) {
 		{"a reason that is no text", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03\xe8\xff")}, both[:1], isProtocol},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				versions, err := collect(subject(t, nil, frames(c.frames...)), t.Context())
-				require.Equal(t, c.want, versions)
-				if c.is == nil {
-					require.NoError(t, err)
-					return
-				}
-				require.True(t, c.is(err), "%v", err)
-				require.ErrorContains(t, err, "watch pods: ")
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			versions, err := collect(subject(t, nil, frames(c.frames...)), t.Context())
+			require.Equal(t, c.want, versions)
+			if c.is == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.True(t, c.is(err), "%v", err)
+			require.ErrorContains(t, err, "watch pods: ")
 		})
 	}
 }
@@ -279,21 +275,19 @@ func TestSizes(t *testing.T) {
 		{"binary that is long in coming", frame(true, ws.BinaryMessage, strings.Repeat("x", 1<<20))[:limit+100], false},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				versions, err := collect(subject(t, func(c *apiclient.Config) { c.MaxObjectBytes = limit }, frames(c.send)), t.Context())
-				require.Zero(t, time.Since(start), "the watch ends before a message that is too large has arrived")
-				if c.ok {
-					require.NoError(t, err)
-					require.Equal(t, []string{"6"}, versions)
-					return
-				}
-				var large *codec.TooLargeError
-				require.ErrorAs(t, err, &large)
-				require.Equal(t, limit, large.Limit)
-				require.Empty(t, versions)
-			})
+		fixture.Bubble(t, c.name, func(t *testing.T) {
+			start := time.Now()
+			versions, err := collect(subject(t, func(c *apiclient.Config) { c.MaxObjectBytes = limit }, frames(c.send)), t.Context())
+			require.Zero(t, time.Since(start), "the watch ends before a message that is too large has arrived")
+			if c.ok {
+				require.NoError(t, err)
+				require.Equal(t, []string{"6"}, versions)
+				return
+			}
+			var large *codec.TooLargeError
+			require.ErrorAs(t, err, &large)
+			require.Equal(t, limit, large.Limit)
+			require.Empty(t, versions)
 		})
 	}
 }

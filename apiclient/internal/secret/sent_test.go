@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient/internal/secret"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // sent has a token and a password.
@@ -28,8 +29,7 @@ func sent(token, password string) *secret.Sent {
 
 func TestWhatWasSentIsRemovedInEveryEncoding(t *testing.T) {
 	for _, odd := range []string{text, text + `"<&>"`, text + "\t/+=?%é"} {
-		quoted, err := json.Marshal(odd)
-		require.NoError(t, err)
+		quoted := must.Get(json.Marshal(odd))(t)
 		for name, encoded := range map[string]string{
 			"plain": odd, "HTML": html.EscapeString(odd), "a query": url.QueryEscape(odd), "a path": url.PathEscape(odd),
 			"JSON": string(quoted), "Go": fmt.Sprintf("%q", odd),
