@@ -67,8 +67,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 					require.Equal(r, outcome, got)
 					require.Equal(r, size, w.Spec.Size)
 					require.Equal(r, verbs, sent())
-					stored := must.Get(r.Server.Get(widgets, alpha))(r)
-					require.Equal(r, stored.GetResourceVersion(), w.ResourceVersion)
+					require.Equal(r, must.Get(r.Server.Get(widgets, alpha))(r).GetResourceVersion(), w.ResourceVersion)
 					require.Equal(r, named("alpha", 0), given, "the argument does not change")
 				}
 				expect(1, cachedclient.Created, "create")

@@ -142,8 +142,7 @@ func TestLabelSelectionNeedsLabels(t *testing.T) {
 
 		for _, all := range []labels.Selector{nil, labels.Everything()} {
 			o.Labels = all
-			list := must.Get(cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o))(r)
-			require.Len(r, list.Items, 9)
+			require.Len(r, must.Get(cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o))(r).Items, 9)
 		}
 	})
 }

@@ -68,8 +68,7 @@ func TestOverlayShowsWrites(t *testing.T) {
 		resume()
 		check()
 		cached, _ := r.informer.Cache().Get(alpha)
-		peeked := must.Get(r.widgets.Peek(r.Context(), alpha))(r)
-		require.Same(r, cached, peeked)
+		require.Same(r, cached, must.Get(r.widgets.Peek(r.Context(), alpha))(r))
 	})
 }
 

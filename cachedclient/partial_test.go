@@ -30,8 +30,7 @@ func TestGetCopiesAndPeekDoesNot(t *testing.T) {
 		mine.Spec.Tags[0] = "changed"
 		require.Equal(r, []string{"a"}, r.get(alpha).Spec.Tags)
 		cached, _ := r.informer.Cache().Get(alpha)
-		peeked := must.Get(r.widgets.Peek(r.Context(), alpha))(r)
-		require.Same(r, cached, peeked)
+		require.Same(r, cached, must.Get(r.widgets.Peek(r.Context(), alpha))(r))
 	})
 }
 
@@ -47,8 +46,7 @@ func TestMissingObjectsAreNotFound(t *testing.T) {
 func TestKeysAreCompleted(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		confined := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, cachedclient.Options{})
-		w := must.Get(confined.Get(r.Context(), api.Key{Name: "alpha"}))(r)
-		require.EqualValues(r, 1, w.Spec.Size)
+		require.EqualValues(r, 1, must.Get(confined.Get(r.Context(), api.Key{Name: "alpha"}))(r).Spec.Size)
 
 		r.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}})
 		live := apiclient.NewPartial[*widget](r.live.Client(), planets, "")
@@ -70,8 +68,7 @@ func TestReadsStartNoInformer(t *testing.T) {
 		require.Equal(r, widgets, missing.Resource)
 
 		live := cachedclient.NewPartial(&r.live.PartialClient, nil, cachedclient.Options{ReadLive: true})
-		w := must.Get(live.Get(r.Context(), alpha))(r)
-		require.EqualValues(r, 1, w.Spec.Size)
+		require.EqualValues(r, 1, must.Get(live.Get(r.Context(), alpha))(r).Spec.Size)
 		require.NoError(r, live.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		require.True(r, apierrors.IsNotFound(must.Err(live.Get(r.Context(), alpha))))
 	})
@@ -93,8 +90,7 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		stop := r.Start(factory.Run)
 		list := must.Get(whole.List(r.Context(), cachedclient.ListOptions{}))(r)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
-		w := must.Get(part.Get(r.Context(), alpha))(r)
-		require.EqualValues(r, 1, w.Spec.Size)
+		require.EqualValues(r, 1, must.Get(part.Get(r.Context(), alpha))(r).Spec.Size)
 		lists := 0
 		for _, q := range r.Server.Requests() {
 			if q.Verb == "watch" || q.Verb == "list" {
@@ -144,8 +140,7 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 				resume()
 				require.EqualValues(r, 1, a.calls.Load())
 				require.Zero(r, g.Stats().TimedOut)
-				list := must.Get(late.List(r.Context(), cachedclient.ListOptions{}))(r)
-				require.Equal(r, []string{"default/beta=2"}, sizes(list.Items))
+				require.Equal(r, []string{"default/beta=2"}, sizes(must.Get(late.List(r.Context(), cachedclient.ListOptions{}))(r).Items))
 			})
 		})
 	}
@@ -191,8 +186,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err))
 
 		forbidden.Remove()
-		list := must.Get(reads.List(t.Context(), cachedclient.ListOptions{}))(t)
-		require.Len(t, list.Items, 1)
+		require.Len(t, must.Get(reads.List(t.Context(), cachedclient.ListOptions{}))(t).Items, 1)
 
 		never := informer.New(live, informer.Options[*widget]{})
 		server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})

@@ -294,8 +294,7 @@ func TestGatedOutsideOfAController(t *testing.T) {
 			linger(time.Hour)
 			d.open("a")
 		}()
-		result := must.Get(r.Reconcile(t.Context(), "a"))(t)
-		require.Equal(t, 5, result.Priority)
+		require.Equal(t, 5, must.Get(r.Reconcile(t.Context(), "a"))(t).Priority)
 	})
 }
 

@@ -33,8 +33,7 @@ func runningFactory(t *testing.T, f *factory.Factory) (stop func() error) {
 
 func share(t *testing.T, f *factory.Factory, s *source, o informer.Options[*widget]) *factory.Share[*widget] {
 	t.Helper()
-	shared := must.Get(factory.Shared(f, s, o))(t)
-	return shared
+	return must.Get(factory.Shared(f, s, o))(t)
 }
 
 func TestFactorySharesOneInformer(t *testing.T) {

@@ -48,8 +48,7 @@ func (g *gated) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api
 
 func mustShare(t *testing.T, f *factory.Factory, g *gated, o informer.Options[*widget]) *factory.Share[*widget] {
 	t.Helper()
-	s := must.Get(factory.Shared(f, g, o))(t)
-	return s
+	return must.Get(factory.Shared(f, g, o))(t)
 }
 
 // TestFactoryIsSyncedWithItsInformers has an informer from before Run, one that joins while the factory waits, and one

@@ -28,8 +28,7 @@ func subscribe(t *testing.T, i interface {
 }, f func(api.Change[*widget]), o informer.HandlerOptions,
 ) informer.Registration {
 	t.Helper()
-	r := must.Get(i.Subscribe(f, o))(t)
-	return r
+	return must.Get(i.Subscribe(f, o))(t)
 }
 
 // TestLateHandlerSeesEachChangeOnce lets handlers join while changes arrive. The history of each handler must be legal

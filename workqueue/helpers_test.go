@@ -21,8 +21,7 @@ func bubble(t *testing.T, test func(t *testing.T, q *workqueue.Queue[string])) {
 // get takes the next key.
 func get[K comparable](t testing.TB, q *workqueue.Queue[K]) workqueue.Work[K] {
 	t.Helper()
-	work := must.Get(q.Get(context.Background()))(t)
-	return work
+	return must.Get(q.Get(context.Background()))(t)
 }
 
 // drop ends the delay of a key and finishes it. No other key may be ready.

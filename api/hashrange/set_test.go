@@ -72,8 +72,7 @@ func TestSets(t *testing.T) {
 		union, both, minus := a.Union(b), a.Intersect(b), a.Minus(b)
 		for _, s := range []hashrange.Set{union, both, minus} {
 			requireNormal(t, s)
-			parsed := must.Get(hashrange.Parse(s.String()))(t)
-			require.True(t, parsed.Equal(s))
+			require.True(t, must.Get(hashrange.Parse(s.String()))(t).Equal(s))
 		}
 		for _, h := range probes(a, b) {
 			inA, inB := a.Contains(h), b.Contains(h)
