@@ -180,8 +180,7 @@ func TestUnknownEventMayBeSkipped(t *testing.T) {
 		_, err := reader.Next()
 		require.ErrorIs(t, err, codec.ErrUnknownEvent)
 		require.EqualError(t, err, `codec: unknown event type "PRUNED"`)
-		event := must.Get(reader.Next())(t)
-		require.Equal(t, newPod(3).Name, event.Object.Name)
+		require.Equal(t, newPod(3).Name, must.Get(reader.Next())(t).Object.Name)
 	}
 }
 

@@ -203,8 +203,7 @@ func TestCoding(t *testing.T) {
 	require.Equal(t, before/2, p.Len(), "encoded twice")
 	require.Equal(t, "a", p.GetName())
 	require.Error(t, must.Err(k.Unpack(p)), "two halves are no JSON")
-	stub := must.Get(k.Identities()(p))(t)
-	require.Equal(t, "a", stub.GetName())
+	require.Equal(t, "a", must.Get(k.Identities()(p))(t).GetName())
 
 	growing := codec.NewCoding(
 		func(dst, src []byte) []byte { return append(append(dst, src...), '!') },
@@ -213,8 +212,7 @@ func TestCoding(t *testing.T) {
 	p = pack("x")
 	growing.Encode(p, []byte(data))
 	require.Equal(t, before, p.Len())
-	again := must.Get(p.MarshalJSON())(t)
-	require.Equal(t, same, again)
+	require.Equal(t, same, must.Get(p.MarshalJSON())(t))
 }
 
 // TestEncodeBesideReaders encodes an object that was delayed, while others read it. The one that would not get smaller
@@ -289,4 +287,3 @@ func TestPackedRefusesLongIdentities(t *testing.T) {
 	require.ErrorAs(t, err, &undecodable)
 	require.Equal(t, "a", undecodable.Key.Name)
 }
-
