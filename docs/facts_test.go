@@ -62,8 +62,7 @@ func TestRunnablesAreInTheGroupsOfTheTable(t *testing.T) {
 		}
 		for _, kind := range all {
 			require.NotNil(t, kinds[kind], kind)
-			r := must.Get(m.AddWith(kinds[kind], manager.Placement{}))(t)
-			require.Equal(t, group, r.Group(), kind)
+			require.Equal(t, group, must.Get(m.AddWith(kinds[kind], manager.Placement{}))(t).Group(), kind)
 			found++
 		}
 	}

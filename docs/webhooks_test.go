@@ -161,8 +161,7 @@ func TestWebhooksOnThePage(t *testing.T) {
 		return response
 	}
 	m := must.Get(manager.New(manager.Options{}))(t)
-	numbers := must.Get(metrics.New(prometheus.NewRegistry()))(t)
-	require.NoError(t, addWebhooks(m, numbers, zap.NewNop()))
+	require.NoError(t, addWebhooks(m, must.Get(metrics.New(prometheus.NewRegistry()))(t), zap.NewNop()))
 	require.ErrorContains(t, m.Run(t.Context()), "/certs/tls.crt", "the page's folder does not exist here")
 
 	client := must.Get(apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1"}))(t)
