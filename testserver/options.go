@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"cmp"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -80,6 +81,9 @@ type Options struct {
 	TLS bool
 	// HTTP2 offers HTTP/2. It implies TLS.
 	HTTP2 bool
+	// Certificate returns the certificate for a connection of a listener. Nil, and a nil certificate, mean the one that
+	// New creates.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	// AllowedHosts are more host names for a listener that Serve gets: "name", which allows any port, or "name:port".
 	// Serve rejects web pages of other origins; manager.ServerOptions.SameOrigin lists the hosts that are always

@@ -264,12 +264,21 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	if s.cert != nil {
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.cert.Pair}, MinVersion: tls.VersionTLS12}
+		server.TLSConfig = &tls.Config{GetCertificate: s.certificate, MinVersion: tls.VersionTLS12}
 		if s.extension.Authenticate != nil {
 			server.TLSConfig.ClientAuth = tls.RequestClientCert // Authenticate verifies it
 		}
 	}
 	return server
+}
+
+func (s *Server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if s.options.Certificate != nil {
+		if found, err := s.options.Certificate(hello); found != nil || err != nil {
+			return found, err
+		}
+	}
+	return &s.cert.Pair, nil
 }
 
 func (s *Server) protocols() *http.Protocols {

@@ -30,7 +30,10 @@ var admin = registry.User{Name: "kubernetes-admin", Groups: []string{"system:mas
 // secure adds authentication, authorization and admission to an extension, and their controllers to the cluster.
 func (c *Cluster) secure(e *extension.Extension) error {
 	factory := informers.New()
-	o := identity.Options{Tokens: identity.Tokens{}, NoAnonymous: c.options.NoAnonymous}
+	o := identity.Options{
+		Tokens: identity.Tokens{}, NoAnonymous: c.options.NoAnonymous, ClientCAs: c.options.ClientCAs,
+		Issuer: c.options.Accounts.Issuer, SigningKey: c.options.Accounts.SigningKey, Keys: c.options.Accounts.Keys,
+	}
 	for token, u := range c.options.Tokens {
 		o.Tokens[token] = registry.User{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
 	}
@@ -53,7 +56,10 @@ func (c *Cluster) secure(e *extension.Extension) error {
 	default:
 		o.Authorizer, o.Rules = authorizer.AuthorizerFunc(all.Authorize), all
 	}
-	c.users = identity.New(factory, o)
+	var err error
+	if c.users, err = identity.New(factory, o); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
 	c.token = c.users.NewToken(admin)
 	chain, err := admission.New(factory, admission.Options{
 		Enabled: c.options.EnableAdmissionPlugins, Disabled: c.disabled(), Authorizer: o.Authorizer, Check: check,

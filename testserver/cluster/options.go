@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"crypto"
+	"crypto/x509"
 	"fmt"
 	"net"
 
@@ -26,6 +28,10 @@ type Options struct {
 	// Tokens are accepted bearer tokens, each with its user. Config and ConfigFor have tokens of their own. A request
 	// with another token gets 401.
 	Tokens Tokens
+	// ClientCAs sign accepted client certificates: the common name is the user, and the organizations are the groups.
+	ClientCAs *x509.CertPool
+	// Accounts are the keys of the tokens of service accounts.
+	Accounts Accounts
 	// NoAnonymous rejects requests without credentials. Otherwise they come from system:anonymous. Without RBAC, that
 	// user may do everything, except if Server.Tokens is set: it may then read health and version only.
 	NoAnonymous bool
@@ -66,6 +72,19 @@ func (o Options) server() testserver.Options {
 // User is who sends a request: a name, a UID, groups and extra values. Authenticated users are also members of
 // system:authenticated. Members of system:masters may do everything.
 type User = user.DefaultInfo
+
+// Accounts are the keys of the tokens of service accounts. The zero value has a key of its own.
+type Accounts struct {
+	// Issuer is the issuer and the audience of the tokens. Empty means the name under which pods reach the server.
+	Issuer string
+	// SigningKey is an RSA or ECDSA key that signs the tokens. Nil means a new key.
+	SigningKey crypto.Signer
+	// Keys are the public keys whose tokens are accepted. Nil means the one of SigningKey.
+	Keys []any
+}
+
+// Format prints the number of keys.
+func (a Accounts) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d keys of %q", len(a.Keys), a.Issuer) }
 
 // Tokens maps bearer tokens to users. It never prints a token.
 type Tokens map[string]User

@@ -4,6 +4,11 @@
 //	leat-server --kubeconfig-out leat.kubeconfig
 //	kubectl --kubeconfig leat.kubeconfig create deployment web --image nginx
 //
+// It is also etcd and kube-apiserver for the tools that start these programs, such as envtest of controller-runtime:
+//
+//	export KUBEBUILDER_ASSETS=$(leat-server assets)
+//	go test ./...
+//
 // It has the flags of `leat serve` without --metrics and --page, and those of a cluster; docs/serve.md describes them.
 package main
 
@@ -15,20 +20,59 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/internal/visible"
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program := run
+	switch name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); name {
+	case "etcd":
+		ctx, stop = controlplane.WithParent(ctx)
+		program = controlplane.RunEtcd
+	case "kube-apiserver":
+		ctx, stop = controlplane.WithParent(ctx)
+		program = controlplane.RunAPIServer
+	case "kubectl":
+		program = noKubectl
+	}
+	defer stop()
+	os.Exit(program(ctx, os.Args[1:], os.Stdout, visible.Writer(os.Stderr)))
+}
+
+// noKubectl stands for a kubectl on a machine without one.
+func noKubectl(_ context.Context, _ []string, _, stderr io.Writer) int {
+	fmt.Fprintln(stderr, "kubectl: leat-server has none; install kubectl, and run \"leat-server assets\" again")
+	return 1
+}
+
+// assets prints the folder with the programs of a control plane.
+func assets(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 1 {
+		fmt.Fprintf(stderr, "leat-server: assets takes one folder, and got %q\n", args)
+		return 2
+	}
+	folder, err := controlplane.Folder(strings.Join(args, ""))
+	if err != nil {
+		fmt.Fprintf(stderr, "leat-server: assets: %v\n", err)
+		return 1
+	}
+	fmt.Fprintln(stdout, folder)
+	return 0
 }
 
 // run returns the exit code: 0 for success and after an interrupt, 1 for a failure, 2 for a wrong command line.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "assets" {
+		return assets(args[1:], stdout, visible.Writer(stderr))
+	}
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr) // errors quote files and the states in them
 	var o serve.Options
 	flags := flag.NewFlagSet("leat-server", flag.ContinueOnError)
@@ -40,7 +84,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(stdout, "leat-server serves a Kubernetes API from memory until it is interrupted. Its flags:")
+		fmt.Fprintln(stdout, "leat-server serves a Kubernetes API from memory until it is interrupted.")
+		fmt.Fprintln(stdout, "leat-server assets [DIR] makes a folder for KUBEBUILDER_ASSETS. Its flags:")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		return 0

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -36,6 +37,12 @@ type Options struct {
 	// Issuer is the issuer and the audience of the tokens of service accounts. Empty means the name under which pods
 	// reach the server.
 	Issuer string
+	// SigningKey signs these tokens. Nil means a new key.
+	SigningKey crypto.Signer
+	// Keys are the public keys whose tokens are accepted. Nil means the one of SigningKey.
+	Keys []any
+	// ClientCAs sign client certificates that are accepted besides those of Certificate. Nil means none.
+	ClientCAs *x509.CertPool
 	// Authorizer decides about impersonation, and answers reviews of access.
 	Authorizer authorizer.Authorizer
 	// Rules answers reviews of a user's own rules.
@@ -66,22 +73,28 @@ type Identity struct {
 	issued Tokens
 }
 
-// New returns the identities of a server. It generates the key of the tokens of service accounts.
-func New(f *informers.Factory, o Options) *Identity {
+// New returns the identities of a server. It fails if a key cannot sign or verify tokens of service accounts.
+func New(f *informers.Factory, o Options) (*Identity, error) {
 	if o.Issuer == "" {
 		o.Issuer = Issuer
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(fmt.Sprintf("identity: generate a key: %v", err))
+	if o.SigningKey == nil {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			panic(fmt.Sprintf("identity: generate a key: %v", err))
+		}
+		o.SigningKey = key
 	}
-	generator, err := serviceaccount.JWTTokenGenerator(o.Issuer, key)
-	if err != nil {
-		panic(fmt.Sprintf("identity: %v", err))
+	if o.Keys == nil {
+		o.Keys = []any{o.SigningKey.Public()}
 	}
-	keys, err := serviceaccount.StaticPublicKeysGetter([]any{&key.PublicKey})
+	generator, err := serviceaccount.JWTTokenGenerator(o.Issuer, o.SigningKey)
 	if err != nil {
-		panic(fmt.Sprintf("identity: %v", err))
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	keys, err := serviceaccount.StaticPublicKeysGetter(o.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
 	}
 	i := &Identity{options: o, factory: f, generator: generator, keys: keys, authority: newAuthority()}
 	audiences := authenticator.Audiences{o.Issuer}
@@ -93,13 +106,18 @@ func New(f *informers.Factory, o Options) *Identity {
 	i.tokens = group.NewAuthenticatedGroupAdder(requestunion.New(bearertoken.New(own), bearertoken.New(token)))
 	i.all = i.authenticators(token)
 	i.impersonate = newImpersonation(o.Authorizer)
-	return i
+	return i, nil
 }
 
 // authenticators returns all ways to authenticate a request, in the order of kube-apiserver.
 func (i *Identity) authenticators(token authenticator.Token) authenticator.Request {
+	roots := i.authority.pool
+	if i.options.ClientCAs != nil {
+		roots = i.options.ClientCAs.Clone()
+		roots.AddCert(i.authority.cert)
+	}
 	certificates := requestx509.New(x509.VerifyOptions{
-		Roots: i.authority.pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, requestx509.CommonNameUserConversion)
 	out := group.NewAuthenticatedGroupAdder(requestunion.New(
 		certificates, bearertoken.New(token), websocket.NewProtocolAuthenticator(token)))

@@ -45,13 +45,14 @@ func inWorld(t *testing.T, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
 		factory := informers.New()
 		policy := rbac.New(factory)
-		who := identity.New(factory, identity.Options{
+		who, err := identity.New(factory, identity.Options{
 			Tokens: identity.Tokens{
 				admin: {Name: "root", Groups: []string{"system:masters"}},
 				ann:   {Name: "ann", UID: "7", Groups: []string{"mills"}, Extra: map[string][]string{"team": {"a", "b"}}},
 			},
 			Authorizer: policy, Rules: policy,
 		})
+		require.NoError(t, err)
 		server := testserver.NewExtended(testserver.Options{TLS: true}, extension.Extension{
 			Connect: factory.Connect, Resources: who.Resources(builtin.Resources()),
 			Authenticate: who.Authenticate, Authorize: identity.Authorize(policy),
@@ -187,7 +188,8 @@ func TestClientCertificates(t *testing.T) {
 		w.bootstrap()
 		bob := registry.User{Name: "bob", Groups: []string{"mills", "dev"}}
 		require.Equal(t, []any{"bob", []any{"dev", "mills", "system:authenticated"}}, w.at(w.who.Certificate(bob)))
-		other := identity.New(informers.New(), identity.Options{Authorizer: w.policy})
+		other, err := identity.New(informers.New(), identity.Options{Authorizer: w.policy})
+		require.NoError(t, err)
 		require.Equal(t, 401, w.at(other.Certificate(bob)), "signed by another authority")
 	})
 }

@@ -1,0 +1,168 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/cluster"
+)
+
+// host is the cluster of an etcd. API servers come and go, and the cluster stays.
+type host struct {
+	folder string // of the state
+
+	turn chan struct{} // has an element while an API server starts or the host ends
+
+	mu           sync.Mutex // guards the fields below
+	cluster      *cluster.Cluster
+	settings     settings
+	certificates map[string]*tls.Certificate // by the address of the listener
+	gone         chan struct{}               // closed and replaced when an API server has ended
+}
+
+// leaveTime is the time that an API server which was killed has for its listener to be closed.
+const leaveTime = 500 * time.Millisecond
+
+func newHost(folder string) *host {
+	return &host{folder: folder, turn: make(chan struct{}, 1), certificates: map[string]*tls.Certificate{}, gone: make(chan struct{})}
+}
+
+// start makes the cluster of a request and listens for it. The cluster of the last API server goes on if it has the
+// same settings. Another one gets its objects, and newer versions.
+func (h *host) start(r *request) (serve func(context.Context) error, err error) {
+	h.turn <- struct{}{}
+	defer func() { <-h.turn }()
+	pair, err := tls.X509KeyPair(r.Certificate, r.Key)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)
+	}
+	late := time.After(leaveTime)
+	for {
+		h.mu.Lock()
+		gone := h.gone
+		h.mu.Unlock()
+		var l net.Listener
+		if err = h.prepare(r.Cluster); err == nil {
+			if l, err = net.Listen("tcp", r.Address); err == nil {
+				return h.serving(l, &pair), nil
+			}
+			err = fmt.Errorf("failed to create listener: failed to listen on %s: %w", r.Address, err)
+		}
+		if wrong := (*settingsError)(nil); errors.As(err, &wrong) {
+			return nil, err
+		}
+		select {
+		case <-gone:
+		case <-late:
+			return nil, err
+		}
+	}
+}
+
+// settingsError is an error that does not pass when another API server ends.
+type settingsError struct{ error }
+
+// prepare makes the cluster.
+func (h *host) prepare(s settings) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cluster != nil {
+		differences := h.settings.differences(s)
+		if len(differences) == 0 {
+			return nil
+		}
+		if len(h.certificates) > 0 {
+			return fmt.Errorf("another kube-apiserver uses this etcd with other values of %s; they can share it only with the same ones",
+				strings.Join(differences, ", "))
+		}
+	}
+	if err := s.setGates(); err != nil {
+		return &settingsError{err}
+	}
+	options, err := s.options(testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})
+	if err != nil {
+		return &settingsError{err}
+	}
+	next, err := cluster.New(options)
+	if err != nil {
+		return &settingsError{err}
+	}
+	var state []byte
+	if h.cluster != nil {
+		state = h.cluster.Server.Dump()
+	} else if state, err = os.ReadFile(h.file()); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if err == nil && state != nil {
+		err = next.Server.Load(state)
+	}
+	if err != nil {
+		return &settingsError{err}
+	}
+	h.cluster, h.settings = next, s
+	return nil
+}
+
+// serving returns a function that serves the cluster on a listener.
+func (h *host) serving(l net.Listener, pair *tls.Certificate) func(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	served, address := h.cluster, l.Addr().String()
+	h.certificates[address] = pair
+	return func(ctx context.Context) error {
+		err := served.Serve(ctx, l)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.certificates, address)
+		close(h.gone)
+		h.gone = make(chan struct{})
+		return err
+	}
+}
+
+// certificate returns the certificate of the listener that accepted a connection.
+func (h *host) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	port := portOf(hello.Conn.LocalAddr().String())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for address, pair := range h.certificates {
+		if portOf(address) == port {
+			return pair, nil
+		}
+	}
+	return nil, nil
+}
+
+// portOf returns the port of an address. The listener of a connection may have no host.
+func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
+
+// file is the file with the state.
+func (h *host) file() string { return filepath.Join(h.folder, "leat-server.json") }
+
+// save writes the state, if there was an API server. The file appears whole, and only its owner can read it, because
+// it contains Secrets.
+func (h *host) save() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cluster == nil {
+		return nil
+	}
+	part := h.file() + ".part"
+	err := os.WriteFile(part, h.cluster.Server.Dump(), 0o600)
+	if err == nil {
+		err = os.Rename(part, h.file())
+	}
+	if err != nil {
+		_ = os.Remove(part) // the other error says more
+	}
+	return err
+}

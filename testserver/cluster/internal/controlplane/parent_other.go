@@ -1,0 +1,21 @@
+//go:build !unix
+
+package controlplane
+
+import (
+	"context"
+	"os"
+)
+
+// WithParent returns a context that also ends when the program that started this one has ended. Tests that crash leave
+// no servers then.
+func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if parent, err := os.FindProcess(os.Getppid()); err == nil {
+		go func() {
+			defer cancel()
+			_, _ = parent.Wait() // Windows lets every process wait for another
+		}()
+	}
+	return ctx, cancel
+}
