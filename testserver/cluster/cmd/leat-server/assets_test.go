@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,12 +28,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/leatproject/leat/testserver/cluster/internal/controlplane"
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
 )
 
-// TestMain makes the binary of the test etcd or kube-apiserver if it has this name.
+// TestMain makes the binary of the test etcd if it has this name.
 func TestMain(m *testing.M) {
-	if slices.Contains(controlplane.Programs, filepath.Base(os.Args[0])) {
+	if front.IsEtcd() {
 		main()
 	}
 	os.Exit(m.Run())
@@ -172,6 +171,12 @@ func (p *plane) flags(more ...string) []string {
 	}, more...)
 }
 
+// at returns the same files with another etcd.
+func (p plane) at(etcdURL string) *plane {
+	p.etcdURL = etcdURL
+	return &p
+}
+
 func (p *plane) apiServer(t *testing.T, more ...string) *program {
 	t.Helper()
 	api := started(t, filepath.Join(p.folder, "kube-apiserver"), p.flags(more...)...)
@@ -244,4 +249,176 @@ func TestObjectsOutliveTheAPIServer(t *testing.T) {
 	p.etcd(t)
 	p.apiServer(t, "--anonymous-auth=true")
 	kept()
+}
+
+// TestTwoAPIServersShareOneEtcd starts one with the same settings on another port, and one with other settings.
+func TestTwoAPIServersShareOneEtcd(t *testing.T) {
+	p := newPlane(t)
+	p.etcd(t)
+	p.apiServer(t, "--token-auth-file="+p.tokens(t))
+	second := *p
+	second.address = freeAddress(t)
+	_, port, err := net.SplitHostPort(second.address)
+	require.NoError(t, err)
+	same := []string{"--token-auth-file=" + p.tokens(t), "--secure-port=" + port}
+	api := started(t, filepath.Join(p.folder, "kube-apiserver"), p.flags(same...)...)
+	p.await(t, api, "https://"+second.address+"/readyz")
+	ctx := t.Context()
+	_, err = p.client(t, "root", "system:masters").CoreV1().Secrets("default").Create(ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = second.client(t, "root", "system:masters").CoreV1().Secrets("default").Get(ctx, "shared", metav1.GetOptions{})
+	require.NoError(t, err)
+	who, err := kubernetes.NewForConfig(&rest.Config{
+		Host: "https://" + second.address, BearerToken: "a-token",
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	})
+	require.NoError(t, err)
+	_, err = who.CoreV1().Secrets("default").Get(ctx, "shared", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	api.end(t, syscall.SIGTERM)
+	other := started(t, filepath.Join(p.folder, "kube-apiserver"), p.flags("--authorization-mode=AlwaysAllow", "--secure-port="+port)...)
+	<-other.ended
+	require.Equal(t, 1, other.ProcessState.ExitCode())
+	require.Equal(t, "Error: another kube-apiserver uses this etcd with other values of anonymous-auth, authorization-mode, "+
+		"token-auth-file; they can share it only with the same ones\n", other.errs.String())
+}
+
+func (p *plane) tokens(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(p.certs, "tokens.csv")
+	require.NoError(t, os.WriteFile(path, []byte("a-token,ann,7,\"system:masters,mills\"\n"), 0o600))
+	return path
+}
+
+// TestControllers switches the controllers on.
+func TestControllers(t *testing.T) {
+	p := newPlane(t)
+	p.etcd(t)
+	t.Setenv("LEAT_CONTROLLERS", "true")
+	p.apiServer(t)
+	accounts := p.client(t, "root", "system:masters").CoreV1().ServiceAccounts("default")
+	require.Eventually(t, func() bool {
+		_, err := accounts.Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// TestWrongPrograms requires one sentence, and the exit code of the real programs.
+func TestWrongPrograms(t *testing.T) {
+	p := newPlane(t)
+	p.etcd(t)
+	p.apiServer(t)
+	stranger := http.Server{Handler: http.NotFoundHandler()}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = stranger.Serve(l) }()
+	defer stranger.Close()
+	bad := filepath.Join(p.certs, "bad")
+	require.NoError(t, os.WriteFile(bad, []byte("a secret"), 0o600))
+	real := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(real, "member"), 0o700))
+	for _, tc := range []struct {
+		program string
+		args    []string
+		code    int
+		says    string
+	}{
+		{"etcd", []string{"--nope"}, 2, "flag provided but not defined: -nope"},
+		{"etcd", []string{"nope"}, 1, `etcd: "nope" is not a valid flag`},
+		{"etcd", []string{"--listen-client-urls", p.etcdURL, "--data-dir", t.TempDir()}, 1, "address already in use"},
+		{"etcd", []string{"--listen-client-urls", "https://127.0.0.1:0", "--data-dir", t.TempDir()}, 1, "--cert-file, --key-file: "},
+		{"etcd", []string{"--listen-client-urls", "nowhere", "--data-dir", t.TempDir()}, 1, "it must be http://HOST:PORT"},
+		{"etcd", []string{"--data-dir", real}, 1, "the data of a real etcd"},
+		{"kube-apiserver", []string{"--nope"}, 1, "Error: unknown flag: --nope"},
+		{"kube-apiserver", []string{"nope"}, 1, `Error: "kube-apiserver" does not take any arguments, got ["nope"]`},
+		{"kube-apiserver", nil, 1, "Error: --etcd-servers must be specified"},
+		{"kube-apiserver", []string{"--allow-privileged=perhaps"}, 1, `Error: invalid argument "perhaps" for "--allow-privileged" flag`},
+		{"kube-apiserver", p.flags(), 1, "failed to listen on " + p.address},
+		{"kube-apiserver", p.flags("--secure-port=0"), 1, "must be between 1 and 65535"},
+		{"kube-apiserver", p.flags("--bind-address=here"), 1, `"--bind-address" flag`},
+		{"kube-apiserver", p.flags("--authorization-mode=Webhook"), 1, `and not "Webhook"`},
+		{"kube-apiserver", p.flags("--enable-admission-plugins=Nope"), 1, `enable-admission-plugins plugin "Nope" is unknown`},
+		{"kube-apiserver", p.flags("--client-ca-file=/none"), 1, "--client-ca-file: open /none: no such file"},
+		{"kube-apiserver", p.flags("--tls-cert-file="+bad, "--tls-private-key-file="+bad), 1, "--tls-private-key-file: "},
+		{"kube-apiserver", p.flags("--token-auth-file=" + bad), 1, "line 1 needs a token"},
+		{"kube-apiserver", p.at("http://" + l.Addr().String()).flags(), 1, "is not the one of leat-server"},
+		{"kube-apiserver", p.at("http://" + freeAddress(t)).flags(), 1, "connection refused within 5s"},
+		{"kubectl", nil, 1, "kubectl: leat-server has no kubectl"},
+	} {
+		wrong := started(t, filepath.Join(p.folder, tc.program), tc.args...)
+		<-wrong.ended
+		require.Equal(t, tc.code, wrong.ProcessState.ExitCode(), "%q", tc.args)
+		require.Contains(t, wrong.errs.String(), tc.says)
+		require.NotContains(t, wrong.errs.String(), "secret")
+		require.Equal(t, 1, strings.Count(wrong.errs.String(), "\n"), wrong.errs.String())
+	}
+	for _, name := range []string{"feature-gates=Nope=true", "service-account-signing-key-file=" + bad, "client-ca-file=" + bad} {
+		alone := newPlane(t)
+		alone.etcd(t)
+		wrong := started(t, filepath.Join(alone.folder, "kube-apiserver"), alone.flags("--"+name)...)
+		<-wrong.ended
+		require.Equal(t, 1, wrong.ProcessState.ExitCode())
+		flag, _, _ := strings.Cut(name, "=")
+		require.Contains(t, wrong.errs.String(), flag)
+		require.Equal(t, 1, strings.Count(wrong.errs.String(), "\n"), wrong.errs.String())
+	}
+}
+
+// TestFlagsWithoutAnEffect requires that such flags are named once.
+func TestFlagsWithoutAnEffect(t *testing.T) {
+	p := newPlane(t)
+	p.etcd(t)
+	api := p.apiServer(t, "--event-ttl=1h", "--profiling", "-v", "4", "--event-ttl=2h",
+		"--enable-admission-plugins=PodSecurity,ResourceQuota", "--disable-admission-plugins=NamespaceLifecycle,LimitRanger")
+	require.Equal(t, "kube-apiserver: flags without an effect in leat-server: --event-ttl --profiling --v\n"+
+		"kube-apiserver: admission plugins that leat-server lacks: PodSecurity\n", api.errs.String())
+}
+
+// TestTheParentEnds starts an etcd from a shell that ends at once.
+func TestTheParentEnds(t *testing.T) {
+	p := newPlane(t)
+	shell := exec.Command("/bin/sh", "-c", `"$0" --listen-client-urls "$1" --data-dir "$2" & read line`,
+		filepath.Join(p.folder, "etcd"), p.etcdURL, p.data)
+	input, err := shell.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, shell.Start())
+	p.await(t, &program{ended: nil}, p.etcdURL+"/health")
+	require.NoError(t, input.Close())
+	_ = shell.Wait() // read fails at the end of the input
+	require.Eventually(t, func() bool {
+		_, err := http.Get(p.etcdURL + "/health")
+		return err != nil
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+// TestManyAssets makes one folder several times at once. The programs are the running one, and kubectl is that of the
+// path.
+func TestManyAssets(t *testing.T) {
+	folder, path := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(path, "kubectl"), []byte("#!/bin/sh\necho mine"), 0o755))
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+path)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			var out, errs strings.Builder
+			if code := run(t.Context(), []string{"assets", folder}, &out, &errs); code != 0 || out.String() != folder+"\n" {
+				t.Error(code, out.String(), errs.String())
+			}
+		})
+	}
+	all.Wait()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 3, "no file is left")
+	text, err := exec.Command(filepath.Join(folder, "kubectl")).Output()
+	require.NoError(t, err)
+	require.Equal(t, "mine\n", string(text))
+	help, err := exec.Command(filepath.Join(folder, "kube-apiserver"), "--help").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(help), "\n      --audit-log-path string")
+	version, err := exec.Command(filepath.Join(folder, "etcd"), "--version").Output()
+	require.NoError(t, err)
+	require.Equal(t, "etcd Version: 3.7.0\n", string(version))
 }

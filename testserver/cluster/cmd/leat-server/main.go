@@ -20,37 +20,22 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/internal/visible"
 	"github.com/leatproject/leat/testserver/cluster/internal/controlplane"
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
 )
 
 func main() {
+	if front.IsEtcd() { // front runs kube-apiserver
+		os.Exit(front.Main(controlplane.RunEtcd))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	program := run
-	switch name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); name {
-	case "etcd":
-		ctx, stop = controlplane.WithParent(ctx)
-		program = controlplane.RunEtcd
-	case "kube-apiserver":
-		ctx, stop = controlplane.WithParent(ctx)
-		program = controlplane.RunAPIServer
-	case "kubectl":
-		program = noKubectl
-	}
-	defer stop()
-	os.Exit(program(ctx, os.Args[1:], os.Stdout, visible.Writer(os.Stderr)))
-}
-
-// noKubectl stands for a kubectl on a machine without one.
-func noKubectl(_ context.Context, _ []string, _, stderr io.Writer) int {
-	fmt.Fprintln(stderr, "kubectl: leat-server has none; install kubectl, and run \"leat-server assets\" again")
-	return 1
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // assets prints the folder with the programs of a control plane.

@@ -13,12 +13,12 @@
 //
 // # Promises
 //
-//  1. An acknowledged write is kept when kube-apiserver is killed. It is lost when etcd is killed, because etcd writes its
-//     state to --data-dir after SIGTERM.
+//  1. An acknowledged write is kept when kube-apiserver is killed. It is lost when etcd is killed, because etcd writes
+//     its state to --data-dir after SIGTERM.
 //  2. kube-apiservers of one etcd with the same settings share the objects. One with others is refused, or gets the
 //     objects with newer versions if it is alone.
 //  3. Wrong flags and files give one sentence, and the exit code of the real program.
-//  4. A program ends when the program that started it has ended, unless it leads a session.
+//  4. A program ends when the program that started it has ended, unless it leads a session. Package front does this.
 //
 // # Concurrency
 //

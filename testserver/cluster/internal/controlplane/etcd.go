@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,54 +14,23 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/leatproject/leat/internal/visible"
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/cluster"
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
 )
-
-// protocol names the agreement of both programs. Programs of other builds may run together if it is the same.
-const protocol = "leat-server-1"
-
-const servePath = "/leat-server/serve"
-
-// effectiveOfEtcd are the flags of etcd that have an effect, or whose effect is what happens anyway.
-var effectiveOfEtcd = []string{
-	"name", "data-dir", "listen-client-urls", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster",
-	"initial-cluster-state", "initial-cluster-token", "unsafe-no-fsync", "cert-file", "key-file", "client-cert-auth", "trusted-ca-file",
-	"logger", "log-level", "log-outputs",
-}
 
 // RunEtcd runs the program etcd, and returns its exit code: 0 after ctx has ended, 1 for a failure, 2 for a wrong flag.
 func RunEtcd(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	args = slices.Clone(args)
-	for i, arg := range args {
-		if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
-			args[i] = "-" + arg // etcd accepts one dash too
-		}
+	f, code := front.ParseEtcd(args, stdout, stderr)
+	if f == nil {
+		return code
 	}
-	f, err := parse("etcd", etcdFlags, args)
-	var unknown *pflag.NotExistError
-	switch {
-	case errors.As(err, &unknown):
-		fmt.Fprintf(stderr, "flag provided but not defined: -%s\n", unknown.GetSpecifiedName())
-		return 2
-	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprint(stdout, usage(f, "etcd"))
-		return 0
-	case err != nil:
-		fmt.Fprintln(stderr, err)
-		return 2
-	case truth(f, "version", false):
-		fmt.Fprintln(stdout, "etcd Version: "+etcdVersion)
-		return 0
-	case f.NArg() > 0:
-		fmt.Fprintf(stderr, "etcd: %q is not a valid flag\n", f.Arg(0))
-		return 1
-	}
-	notice(stderr, "etcd", without(f, effectiveOfEtcd))
+	f.Notice(stderr)
 	if err := runEtcd(ctx, f); err != nil {
 		fmt.Fprintf(stderr, "etcd: %v\n", err)
 		return 1
@@ -70,24 +38,15 @@ func RunEtcd(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-const etcdVersion = "3.7.0"
-
-// notice names flags without an effect.
-func notice(stderr io.Writer, name string, flags []string) {
-	if len(flags) > 0 {
-		fmt.Fprintf(stderr, "%s: flags without an effect in leat-server: %s\n", name, strings.Join(flags, " "))
-	}
-}
-
-func runEtcd(ctx context.Context, f *pflag.FlagSet) error {
-	folder := last(f, "data-dir", last(f, "name", "default")+".etcd")
+func runEtcd(ctx context.Context, f *front.Flags) error {
+	folder := f.Last("data-dir", f.Last("name", "default")+".etcd")
 	if _, err := os.Stat(filepath.Join(folder, "member")); err == nil {
 		return fmt.Errorf("--data-dir %s: it contains the data of a real etcd, which leat-server cannot read", folder)
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
-	urls := listed(f, "listen-client-urls")
+	urls := f.Listed("listen-client-urls")
 	if len(urls) == 0 {
 		urls = []string{"http://localhost:2379"}
 	}
@@ -117,6 +76,7 @@ func runEtcd(ctx context.Context, f *pflag.FlagSet) error {
 			return nil
 		})
 	}
+	group.Go(warm)
 	group.Go(func() error {
 		<-ctx.Done()
 		return server.Close()
@@ -126,8 +86,14 @@ func runEtcd(ctx context.Context, f *pflag.FlagSet) error {
 	return errors.Join(err, e.host.save())
 }
 
+// warm builds what all clusters of a process share, while kube-apiserver starts. It takes 100 ms of its start away.
+func warm() error {
+	_, err := cluster.New(cluster.Options{RBAC: true, Server: testserver.Options{TLS: true}})
+	return err
+}
+
 // listenAt listens on the address of a URL.
-func listenAt(text string, f *pflag.FlagSet) (net.Listener, error) {
+func listenAt(text string, f *front.Flags) (net.Listener, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, err
@@ -148,32 +114,19 @@ func listenAt(text string, f *pflag.FlagSet) (net.Listener, error) {
 }
 
 // etcdTLS returns the configuration of a listener with https.
-func etcdTLS(f *pflag.FlagSet) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(last(f, "cert-file", ""), last(f, "key-file", ""))
+func etcdTLS(f *front.Flags) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(f.Last("cert-file", ""), f.Last("key-file", ""))
 	if err != nil {
 		return nil, fmt.Errorf("--cert-file, --key-file: %w", err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if truth(f, "client-cert-auth", false) {
-		if config.ClientCAs, err = readPool(last(f, "trusted-ca-file", "")); err != nil {
+	if f.Truth("client-cert-auth", false) {
+		if config.ClientCAs, err = front.ReadPool(f.Last("trusted-ca-file", "")); err != nil {
 			return nil, fmt.Errorf("--trusted-ca-file: %w", err)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	return config, nil
-}
-
-// readPool reads certificates.
-func readPool(path string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s contains no certificate in PEM", path)
-	}
-	return pool, nil
 }
 
 // etcd answers what tools and API servers ask.
@@ -186,12 +139,18 @@ func (e *etcd) handler(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, text := range map[string]string{
 		"GET /health": `{"health":"true","reason":""}`, "GET /readyz": "ok", "GET /livez": "ok",
-		"GET /version": `{"etcdserver":"` + etcdVersion + `","etcdcluster":"` + etcdVersion[:4] + `0","storage":"` + etcdVersion[:4] + `0"}`,
+		"GET /version": `{"etcdserver":"` + front.EtcdVersion + `","etcdcluster":"` + front.EtcdVersion[:4] + `0","storage":"` + front.EtcdVersion[:4] + `0"}`,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 	}
-	mux.HandleFunc("POST "+servePath, func(w http.ResponseWriter, r *http.Request) { e.serve(ctx, w, r) })
+	mux.HandleFunc("POST "+front.Path, func(w http.ResponseWriter, r *http.Request) { e.serve(ctx, w, r) })
 	return mux
+}
+
+// refuse answers with a sentence that kube-apiserver prints. A header has one line.
+func refuse(w http.ResponseWriter, code int, sentence string) {
+	w.Header().Set(front.FailureHeader, visible.Text(sentence))
+	w.WriteHeader(code)
 }
 
 // maxRequest is the size of the largest request of an API server.
@@ -202,27 +161,27 @@ const maxRequest = 16 << 20
 func (e *etcd) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() {
-		http.Error(w, "a kube-apiserver must run on the machine of this etcd", http.StatusForbidden)
+		refuse(w, http.StatusForbidden, "a kube-apiserver must run on the machine of this etcd")
 		return
 	}
-	if got := r.Header.Get("Upgrade"); got != protocol {
-		http.Error(w, fmt.Sprintf("etcd and kube-apiserver are of other builds of leat-server (%s and %q); "+
-			"run \"leat-server assets\" again and start both", protocol, got), http.StatusBadRequest)
+	if got := r.Header.Get("Upgrade"); got != front.Protocol {
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("etcd and kube-apiserver are of other builds of leat-server (%s and %q); "+
+			"run \"leat-server assets\" again and start both", front.Protocol, got))
 		return
 	}
-	var asked request
+	var asked front.Request
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&asked); err != nil {
-		http.Error(w, "the request is no JSON", http.StatusBadRequest)
+		refuse(w, http.StatusBadRequest, "the request is no JSON")
 		return
 	}
 	if !e.serving.begin() {
-		http.Error(w, "etcd ends", http.StatusServiceUnavailable)
+		refuse(w, http.StatusServiceUnavailable, "etcd ends")
 		return
 	}
 	defer e.serving.end()
 	serve, err := e.host.start(&asked)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusConflict)
+		refuse(w, http.StatusConflict, err.Error())
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -234,7 +193,7 @@ func (e *etcd) serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 		defer conn.Close()
 		go func() {
 			defer cancel()
-			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocol+"\r\n\r\n")
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+front.Protocol+"\r\n\r\n")
 			_, _ = io.Copy(io.Discard, buffer) // until the API server ends
 		}()
 	}

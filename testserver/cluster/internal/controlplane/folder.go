@@ -8,10 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-)
 
-// Programs are the names under which leat-server is another program.
-var Programs = []string{"etcd", "kube-apiserver", "kubectl"}
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
+)
 
 // Folder makes a folder with the programs of a control plane, and returns its path. Programs that run do not change,
 // because a file is replaced as a whole. An empty name means a folder in the cache of the user.
@@ -37,7 +36,7 @@ func Folder(name string) (string, error) {
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return "", err
 	}
-	for _, program := range Programs {
+	for _, program := range front.Programs {
 		source, link := self, os.Link
 		if program == "kubectl" {
 			if found := findKubectl(name, self); found != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
 )
 
 // host is the cluster of an etcd. API servers come and go, and the cluster stays.
@@ -24,13 +25,10 @@ type host struct {
 
 	mu           sync.Mutex // guards the fields below
 	cluster      *cluster.Cluster
-	settings     settings
+	settings     front.Settings
 	certificates map[string]*tls.Certificate // by the address of the listener
 	gone         chan struct{}               // closed and replaced when an API server has ended
 }
-
-// leaveTime is the time that an API server which was killed has for its listener to be closed.
-const leaveTime = 500 * time.Millisecond
 
 func newHost(folder string) *host {
 	return &host{folder: folder, turn: make(chan struct{}, 1), certificates: map[string]*tls.Certificate{}, gone: make(chan struct{})}
@@ -38,14 +36,14 @@ func newHost(folder string) *host {
 
 // start makes the cluster of a request and listens for it. The cluster of the last API server goes on if it has the
 // same settings. Another one gets its objects, and newer versions.
-func (h *host) start(r *request) (serve func(context.Context) error, err error) {
+func (h *host) start(r *front.Request) (serve func(context.Context) error, err error) {
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
 	pair, err := tls.X509KeyPair(r.Certificate, r.Key)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)
 	}
-	late := time.After(leaveTime)
+	late := time.After(front.LeaveTime)
 	for {
 		h.mu.Lock()
 		gone := h.gone
@@ -72,11 +70,11 @@ func (h *host) start(r *request) (serve func(context.Context) error, err error) 
 type settingsError struct{ error }
 
 // prepare makes the cluster.
-func (h *host) prepare(s settings) error {
+func (h *host) prepare(s front.Settings) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.cluster != nil {
-		differences := h.settings.differences(s)
+		differences := h.settings.Differences(s)
 		if len(differences) == 0 {
 			return nil
 		}
@@ -85,10 +83,10 @@ func (h *host) prepare(s settings) error {
 				strings.Join(differences, ", "))
 		}
 	}
-	if err := s.setGates(); err != nil {
+	if err := setGates(s); err != nil {
 		return &settingsError{err}
 	}
-	options, err := s.options(testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})
+	options, err := clusterOptions(s, testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})
 	if err != nil {
 		return &settingsError{err}
 	}

@@ -3,10 +3,8 @@ package controlplane
 import (
 	"crypto"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,58 +14,11 @@ import (
 
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
+	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
 )
 
-// request asks an etcd to serve the API at an address. It contains keys, so it is never printed.
-type request struct {
-	Address     string
-	Certificate []byte // PEM, with its key
-	Key         []byte
-	Cluster     settings
-}
-
-// settings are what all API servers of one etcd have in common. The names in JSON are flags of kube-apiserver.
-type settings struct {
-	Modes       []string `json:"authorization-mode"`
-	Anonymous   bool     `json:"anonymous-auth"`
-	Tokens      []token  `json:"token-auth-file"`
-	ClientCA    []byte   `json:"client-ca-file"`
-	Issuer      string   `json:"service-account-issuer"`
-	Keys        [][]byte `json:"service-account-key-file"`
-	SigningKey  []byte   `json:"service-account-signing-key-file"`
-	Enabled     []string `json:"enable-admission-plugins"`
-	Disabled    []string `json:"disable-admission-plugins"`
-	Gates       string   `json:"feature-gates"`
-	Controllers bool     `json:"LEAT_CONTROLLERS"`
-}
-
-// token is a line of a token file.
-type token struct {
-	Token, Name, UID string
-	Groups           []string
-}
-
-// differences returns the names of the settings that differ.
-func (s settings) differences(t settings) []string {
-	fields := func(s settings) map[string]json.RawMessage {
-		out := map[string]json.RawMessage{}
-		text, err := json.Marshal(s)
-		if err == nil {
-			err = json.Unmarshal(text, &out)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("controlplane: encode strings and numbers: %v", err))
-		}
-		return out
-	}
-	mine, others := fields(s), fields(t)
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(mine)), func(name string) bool {
-		return string(mine[name]) == string(others[name])
-	})
-}
-
-// options returns the options of the cluster.
-func (s settings) options(o testserver.Options) (cluster.Options, error) {
+// clusterOptions returns the options of the cluster.
+func clusterOptions(s front.Settings, o testserver.Options) (cluster.Options, error) {
 	o.TLS, o.HTTP2, o.ManagedFields, o.ClockVersions, o.StrictNamespaces = true, true, true, true, true
 	o.NoWatchList = !utilfeature.DefaultFeatureGate.Enabled(genericfeatures.WatchList)
 	o.ShardedLists = utilfeature.DefaultFeatureGate.Enabled(genericfeatures.ShardedListAndWatch)
@@ -115,7 +66,7 @@ func (s settings) options(o testserver.Options) (cluster.Options, error) {
 const serviceAccount = "ServiceAccount"
 
 // setGates sets the feature gates of the process.
-func (s settings) setGates() error {
+func setGates(s front.Settings) error {
 	var of []string
 	for gate := range strings.SplitSeq(s.Gates, ",") {
 		if gate = strings.TrimPrefix(strings.TrimSpace(gate), "kube:"); gate != "" {

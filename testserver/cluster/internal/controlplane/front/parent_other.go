@@ -1,15 +1,15 @@
 //go:build !unix
 
-package controlplane
+package front
 
 import (
 	"context"
 	"os"
 )
 
-// WithParent returns a context that also ends when the program that started this one has ended. Tests that crash leave
+// withParent returns a context that also ends when the program that started this one has ended. Tests that crash leave
 // no servers then.
-func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
+func withParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if parent, err := os.FindProcess(os.Getppid()); err == nil {
 		go func() {

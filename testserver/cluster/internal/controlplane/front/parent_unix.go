@@ -1,6 +1,6 @@
 //go:build unix
 
-package controlplane
+package front
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WithParent returns a context that also ends when the program that started this one has ended. Tests that crash leave
+// withParent returns a context that also ends when the program that started this one has ended. Tests that crash leave
 // no servers then. The leader of a session has no such program: setsid starts a server that stays.
-func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
+func withParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	parent := os.Getppid()
 	if session, err := unix.Getsid(0); err != nil || session == os.Getpid() || parent <= 1 {

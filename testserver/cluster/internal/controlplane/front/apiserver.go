@@ -1,0 +1,232 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Controllers is the environment variable that switches controllers on.
+const Controllers = "LEAT_CONTROLLERS"
+
+// LeaveTime is how long programs wait until a listener is closed.
+const LeaveTime = 500 * time.Millisecond
+
+// etcdWait is how long kube-apiserver waits for its etcd.
+const etcdWait = 5 * time.Second
+
+// effective are the flags of kube-apiserver that have an effect.
+var effective = []string{
+	"anonymous-auth", "authorization-mode", "bind-address", "cert-dir", "client-ca-file", "disable-admission-plugins",
+	"enable-admission-plugins", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-servers", "feature-gates", "secure-port",
+	"service-account-issuer", "service-account-key-file", "service-account-signing-key-file", "tls-cert-file", "tls-private-key-file",
+	"token-auth-file",
+}
+
+// RunAPIServer runs the program kube-apiserver, and returns its exit code: 0 after ctx has ended, and 1 for a failure.
+func RunAPIServer(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	f, err := parse("kube-apiserver", apiServerFlags, args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		f.usage(stdout)
+		return 0
+	case err == nil && f.Truth("version", false):
+		fmt.Fprintln(stdout, "Kubernetes v1.37.2")
+		return 0
+	case err == nil && f.set.NArg() > 0:
+		err = fmt.Errorf("\"kube-apiserver\" does not take any arguments, got %q", f.set.Args())
+	case err == nil:
+		f.effective = effectiveOf(f)
+		f.Notice(stderr)
+		if names := missing(f); len(names) > 0 {
+			fmt.Fprintf(stderr, "kube-apiserver: admission plugins that leat-server lacks: %s\n", strings.Join(names, " "))
+		}
+		err = runAPIServer(ctx, f)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// effectiveOf returns the flags with an effect, and those whose values are what a test server does anyway, as of envtest.
+func effectiveOf(f *Flags) []string {
+	out := slices.Clone(effective)
+	if f.Last("service-cluster-ip-range", "") == "10.0.0.0/24" {
+		out = append(out, "service-cluster-ip-range")
+	}
+	if f.Truth("allow-privileged", false) {
+		out = append(out, "allow-privileged")
+	}
+	return out
+}
+
+func runAPIServer(ctx context.Context, f *Flags) error {
+	asked, err := newRequest(f)
+	if err != nil {
+		return err
+	}
+	conn, err := connect(ctx, f, asked)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	defer conn.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, conn) // until etcd ends, or has stopped to serve
+	}()
+	select {
+	case <-ended:
+		return errors.New("etcd has ended, and with it the API server")
+	case <-ctx.Done():
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		select {
+		case <-ended: // nothing listens any more
+		case <-time.After(LeaveTime):
+		}
+	}
+	return nil
+}
+
+// newRequest reads the flags and their files.
+func newRequest(f *Flags) (*Request, error) {
+	if err := required(f); err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(f.Last("secure-port", "6443"), 0, 16)
+	if err != nil || port == 0 {
+		return nil, fmt.Errorf("--secure-port %s must be between 1 and 65535, inclusive. It cannot be turned off with 0", f.Last("secure-port", ""))
+	}
+	host := f.Last("bind-address", "0.0.0.0")
+	if net.ParseIP(host) == nil {
+		return nil, fmt.Errorf("invalid argument %q for \"--bind-address\" flag: failed to parse IP", host)
+	}
+	r := &Request{Address: net.JoinHostPort(host, strconv.FormatUint(port, 10))}
+	modes := f.Listed("authorization-mode")
+	if len(modes) == 0 {
+		modes = []string{"AlwaysAllow"}
+	}
+	for _, mode := range modes {
+		if !slices.Contains([]string{"RBAC", "AlwaysAllow", "Node"}, mode) {
+			return nil, fmt.Errorf("--authorization-mode: leat-server has RBAC, AlwaysAllow and Node, which allows nothing, and not %q", mode)
+		}
+	}
+	r.Cluster = Settings{
+		Modes: modes, Anonymous: f.Truth("anonymous-auth", true) && !slices.Contains(modes, "AlwaysAllow"),
+		Issuer: f.given("service-account-issuer")[0], Gates: strings.Join(f.given("feature-gates"), ","),
+	}
+	if r.Cluster.Enabled, err = plugins(f, "enable-admission-plugins"); err != nil {
+		return nil, err
+	}
+	if r.Cluster.Disabled, err = plugins(f, "disable-admission-plugins"); err != nil {
+		return nil, err
+	}
+	if text := os.Getenv(Controllers); text != "" {
+		if r.Cluster.Controllers, err = strconv.ParseBool(text); err != nil {
+			return nil, fmt.Errorf("%s=%q: it is true or false", Controllers, text)
+		}
+	}
+	return r, r.readFiles(f)
+}
+
+// plugins returns the admission plugins of a flag that leat-server has.
+func plugins(f *Flags, flag string) (out []string, err error) {
+	real := strings.Fields(allPlugins)
+	for _, name := range f.Listed(flag) {
+		switch n := slices.Index(real, name); {
+		case n < 0:
+			return nil, fmt.Errorf("%s plugin %q is unknown", flag, name)
+		case n+1 < len(real) && real[n+1] == "+" && !slices.Contains(out, name):
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// missing returns the plugins of kube-apiserver that were enabled and that leat-server lacks.
+func missing(f *Flags) (out []string) {
+	has, err := plugins(f, "enable-admission-plugins")
+	for _, name := range f.Listed("enable-admission-plugins") {
+		if err == nil && !slices.Contains(has, name) && name != "NamespaceLifecycle" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// required returns an error for flags that kube-apiserver needs too.
+func required(f *Flags) error {
+	for _, name := range []string{"etcd-servers", "service-account-issuer", "service-account-key-file", "service-account-signing-key-file"} {
+		if len(f.given(name)) == 0 {
+			return fmt.Errorf("--%s must be specified", name)
+		}
+	}
+	return nil
+}
+
+// readFiles reads the files of flags.
+func (r *Request) readFiles(f *Flags) (err error) {
+	read := func(name string) (text []byte) {
+		if path := f.Last(name, ""); path != "" && err == nil {
+			if text, err = os.ReadFile(path); err != nil {
+				err = fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+		return text
+	}
+	r.Cluster.ClientCA, r.Cluster.SigningKey = read("client-ca-file"), read("service-account-signing-key-file")
+	r.Certificate, r.Key = read("tls-cert-file"), read("tls-private-key-file")
+	tokens := read("token-auth-file")
+	for _, path := range f.given("service-account-key-file") {
+		key, failed := os.ReadFile(path)
+		if failed != nil {
+			return fmt.Errorf("--service-account-key-file: %w", failed)
+		}
+		r.Cluster.Keys = append(r.Cluster.Keys, key)
+	}
+	if err == nil {
+		r.Cluster.Tokens, err = parseTokens(tokens)
+	}
+	if err == nil && r.Certificate == nil && r.Key == nil {
+		r.Certificate, r.Key, err = certificateIn(f.Last("cert-dir", "/var/run/kubernetes"), r.Address)
+	}
+	return err
+}
+
+// parseTokens reads a token file: lines with a token, a name, a UID and perhaps groups.
+func parseTokens(text []byte) (out []Token, err error) {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.FieldsPerRecord = -1
+	lines, err := r.ReadAll()
+	if err != nil {
+		return nil, errors.New("--token-auth-file: it is no CSV") // the error might quote a token
+	}
+	for n, line := range lines {
+		if len(line) < 3 || line[0] == "" {
+			return nil, fmt.Errorf("--token-auth-file: line %d needs a token, a user name and a user ID", n+1)
+		}
+		t := Token{Token: line[0], Name: line[1], UID: line[2]}
+		if len(line) > 3 && line[3] != "" {
+			t.Groups = strings.Split(line[3], ",")
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

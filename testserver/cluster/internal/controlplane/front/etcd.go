@@ -1,0 +1,51 @@
+package front
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// effectiveOfEtcd are the flags of etcd that have an effect, or whose effect is what happens anyway.
+var effectiveOfEtcd = []string{
+	"name", "data-dir", "listen-client-urls", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster",
+	"initial-cluster-state", "initial-cluster-token", "unsafe-no-fsync", "cert-file", "key-file", "client-cert-auth", "trusted-ca-file",
+	"logger", "log-level", "log-outputs",
+}
+
+// EtcdVersion is the version that etcd reports.
+const EtcdVersion = "3.7.0"
+
+// ParseEtcd reads the command line of etcd. It returns nil and an exit code if the program ends after that.
+func ParseEtcd(args []string, stdout, stderr io.Writer) (*Flags, int) {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
+			args[i] = "-" + arg // etcd accepts one dash too
+		}
+	}
+	f, err := parse("etcd", etcdFlags, args)
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &unknown):
+		fmt.Fprintf(stderr, "flag provided but not defined: -%s\n", unknown.GetSpecifiedName())
+		return nil, 2
+	case errors.Is(err, pflag.ErrHelp):
+		f.usage(stdout)
+		return nil, 0
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return nil, 2
+	case f.Truth("version", false):
+		fmt.Fprintln(stdout, "etcd Version: "+EtcdVersion)
+		return nil, 0
+	case f.set.NArg() > 0:
+		fmt.Fprintf(stderr, "etcd: %q is not a valid flag\n", f.set.Arg(0))
+		return nil, 1
+	}
+	f.effective = effectiveOfEtcd
+	return f, 0
+}
