@@ -344,7 +344,7 @@ func TestWrongPrograms(t *testing.T) {
 		{"kube-apiserver", p.flags("--tls-cert-file="+bad, "--tls-private-key-file="+bad), 1, "--tls-private-key-file: "},
 		{"kube-apiserver", p.flags("--token-auth-file=" + bad), 1, "line 1 needs a token"},
 		{"kube-apiserver", p.at("http://" + l.Addr().String()).flags(), 1, "is not the one of leat-server"},
-		{"kube-apiserver", p.at("http://" + freeAddress(t)).flags(), 1, "connection refused within 5s"},
+		{"kube-apiserver", p.at("http://" + freeAddress(t)).flags("--storage-initialization-timeout=100ms"), 1, "connection refused within 100ms"},
 		{"kubectl", nil, 1, "kubectl: leat-server has no kubectl"},
 	} {
 		wrong := started(t, filepath.Join(p.folder, tc.program), tc.args...)

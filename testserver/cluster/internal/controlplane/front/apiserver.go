@@ -23,14 +23,16 @@ const Controllers = "LEAT_CONTROLLERS"
 // LeaveTime is how long programs wait until a listener is closed.
 const LeaveTime = 500 * time.Millisecond
 
-// etcdWait is how long kube-apiserver waits for its etcd.
-const etcdWait = 5 * time.Second
+// etcdWait is how long kube-apiserver waits for its etcd, unless --storage-initialization-timeout is given. The default
+// of the real program is a minute.
+const etcdWait = "20s"
 
 // effective are the flags of kube-apiserver that have an effect.
 var effective = []string{
 	"anonymous-auth", "authorization-mode", "bind-address", "cert-dir", "client-ca-file", "disable-admission-plugins",
 	"enable-admission-plugins", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-servers", "feature-gates", "secure-port",
-	"service-account-issuer", "service-account-key-file", "service-account-signing-key-file", "tls-cert-file", "tls-private-key-file",
+	"service-account-issuer", "service-account-key-file", "service-account-signing-key-file",
+	"storage-initialization-timeout", "tls-cert-file", "tls-private-key-file",
 	"token-auth-file",
 }
 
@@ -61,7 +63,7 @@ func RunAPIServer(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return 0
 }
 
-// effectiveOf returns the flags with an effect, and those whose values are what a test server does anyway, as of envtest.
+// effectiveOf returns the flags with an effect, and those whose values are what a test server does anyway.
 func effectiveOf(f *Flags) []string {
 	out := slices.Clone(effective)
 	if f.Last("service-cluster-ip-range", "") == "10.0.0.0/24" {

@@ -23,7 +23,11 @@ var errPassing = errors.New("etcd does not answer")
 // connect asks the first etcd that answers to serve, and returns the connection for which it serves.
 func connect(ctx context.Context, f *Flags, r *Request) (net.Conn, error) {
 	servers := f.Listed("etcd-servers")
-	limit, cancel := context.WithTimeout(ctx, etcdWait)
+	wait, err := time.ParseDuration(f.Last("storage-initialization-timeout", etcdWait))
+	if err != nil {
+		return nil, fmt.Errorf("--storage-initialization-timeout: %w", err)
+	}
+	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
 		var err error
@@ -38,7 +42,7 @@ func connect(ctx context.Context, f *Flags, r *Request) (net.Conn, error) {
 		}
 		select {
 		case <-limit.Done():
-			return nil, fmt.Errorf("%w within %v", err, etcdWait)
+			return nil, fmt.Errorf("%w within %v", err, wait)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
