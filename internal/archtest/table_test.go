@@ -20,7 +20,7 @@ type layer struct {
 // table lists which packages a package may import, without its tests. Imports point down only.
 var table = []layer{
 	{". api", ""},
-	{"internal/trie internal/hooks internal/quote internal/visible internal/runstate internal/sameorigin internal/graceful", ""},
+	{"internal/trie internal/hooks internal/quote internal/visible internal/runstate internal/sameorigin internal/graceful internal/explore", ""},
 	{"internal/regularfile", "internal/quote"},
 	{"codec/internal/plan", "internal/quote"},
 	{"codec/internal/wireplan codec/internal/scan", "codec/internal/plan"},

@@ -1,0 +1,79 @@
+package explore_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/explore"
+)
+
+// walk is a world of points in a square. A step goes right or up.
+func walk(bad func(x, y int) bool) explore.World[[2]int] {
+	return explore.World[[2]int]{
+		First: [][2]int{{0, 0}},
+		Next: func(p [2]int, yield func([2]int)) {
+			for axis := range p {
+				if to := p; to[axis] < 9 {
+					to[axis]++
+					yield(to)
+				}
+			}
+		},
+		Key: func(p [2]int, to []byte) []byte { return append(to, byte(p[0]), byte(p[1])) },
+		Check: func(p [2]int) error {
+			if bad(p[0], p[1]) {
+				return errors.New("a bad point")
+			}
+			return nil
+		},
+		Describe: func(p [2]int) string { return string([]byte{'0' + byte(p[0]), ',', '0' + byte(p[1])}) },
+	}
+}
+
+func TestEachStateOnce(t *testing.T) {
+	visits := map[[2]int]int{}
+	var mu sync.Mutex // guards visits
+	w := walk(func(x, y int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		visits[[2]int{x, y}]++
+		return false
+	})
+	r := explore.Run(w, explore.Options{Depth: 100, States: 1000})
+	require.NoError(t, r.Failure)
+	require.Equal(t, explore.Report{States: 100, Steps: 180, Depth: 18, Whole: true, Exhausted: true}, r)
+	require.Len(t, visits, 100)
+	for p, n := range visits {
+		require.Equal(t, 1, n, p)
+	}
+	r = explore.Run(w, explore.Options{Depth: 3, States: 1000})
+	require.Equal(t, "10 states, 12 steps, depth 3, all of this depth", r.String())
+	r = explore.Run(w, explore.Options{Depth: 100, States: 20})
+	require.False(t, r.Whole)
+	require.LessOrEqual(t, r.States, 24)
+}
+
+func TestShortestFailure(t *testing.T) {
+	w := walk(func(x, y int) bool { return x >= 2 && y >= 1 || x+y > 5 })
+	r := explore.Run(w, explore.Options{Depth: 100, States: 1000})
+	require.ErrorContains(t, r.Failure, "a bad point\n0,0\n")
+	require.Len(t, r.Choices, 4)
+	lines := explore.Replay(w, r.Choices)
+	require.Equal(t, "2,1", lines[3])
+}
+
+func TestFairStepsLeadToAGoodEnd(t *testing.T) {
+	w := walk(func(x, y int) bool { return false })
+	w.FairSteps = 9
+	w.Fair = func(p [2]int) ([2]int, bool) { return [2]int{min(p[0]+1, 9), p[1]}, p[0] == 9 }
+	require.NoError(t, explore.Run(w, explore.Options{Depth: 100, States: 1000}).Failure)
+	w.Fair = func(p [2]int) ([2]int, bool) { return [2]int{min(p[0]+1, 9), p[1]}, p[0] == 9 && p[1] < 3 }
+	r := explore.Run(w, explore.Options{Depth: 100, States: 1000})
+	require.ErrorContains(t, r.Failure, "no good end after 9 fair steps")
+	require.Len(t, r.Choices, 4)
+	w.FairSteps = 8
+	require.Error(t, explore.Run(w, explore.Options{Depth: 100, States: 1000}).Failure)
+}
