@@ -1,0 +1,585 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/explore"
+	"github.com/leatproject/leat/internal/runstate"
+)
+
+var (
+	exploreDepth  = flag.Int("explore.depth", 0, "the depth of TestExplore; 0 means a short run")
+	exploreStates = flag.Int("explore.states", 1_000_000, "the most states of TestExplore with explore.depth")
+)
+
+// mostHandlers are the handlers of a run, at most.
+const mostHandlers = 2
+
+// path is the way to a state: the numbers of the steps. A pipeline cannot be copied, so each step runs the way again.
+type path struct {
+	steps [64]byte
+	n     int
+	key   string
+	can   []byte // the steps that can follow
+	fair  byte   // the step that a fair continuation takes, or resting
+	wrong string
+	last  string
+}
+
+const resting = 255
+
+// run is a pipeline without goroutines. Its steps are calls, and its handlers are coroutines, so that a call of a
+// handler can last while other steps happen.
+type run struct {
+	p        *pipeline[*simulated]
+	written  int                   // versions so far
+	known    map[string]*simulated // as the queue must know it
+	pending  []api.Change[*simulated]
+	dirty    bool
+	listed   bool
+	cached   map[string]*simulated // as the cache must show it
+	version  string                // of cached
+	shows    *cache.Snapshot[*simulated]
+	handlers []*exploredHandler
+	joined   int
+	wrong    string
+	lines    []string
+	breaks   func(*run, *api.Change[*simulated]) bool // a rule that a variant breaks: it drops or alters a change
+}
+
+// exploredHandler is a handler, and what it must get.
+type exploredHandler struct {
+	*simulatedHandler
+	r        *run
+	name     string
+	l        *processListener[*simulated]
+	expected map[string][]api.Change[*simulated] // by object; nil for a coalescing handler
+	taken    []api.Change[*simulated]            // from the backlog and not delivered yet
+	yield    func() bool                         // nil unless the coroutine runs
+	next     func() (struct{}, bool)
+	stop     func()
+}
+
+// silent is a Feed that the test replaces.
+type silent struct{ Feed }
+
+func (silent) Logger() *zap.Logger { return zap.NewNop() }
+
+func newRun(breaks func(*run, *api.Change[*simulated]) bool) *run {
+	r := &run{known: map[string]*simulated{}, cached: map[string]*simulated{}, breaks: breaks}
+	o := Options[*simulated]{Handling: Handling{StuckAfter: -1, CrashOnPanic: true, ResyncPeriod: time.Second}}
+	r.p = newPipeline(o, func(*pipeline[*simulated]) Feed { return silent{} })
+	r.p.life = runstate.Running
+	r.p.handlers.start = func(l *processListener[*simulated], now time.Time) {
+		l.start(context.Background(), func(l *processListener[*simulated]) []*group[*simulated] {
+			groups := r.p.takeBacklog(l)
+			for _, h := range r.handlers {
+				if h.l == l {
+					for _, g := range groups {
+						h.taken = slices.AppendSeq(h.taken, g.all())
+					}
+				}
+			}
+			return groups
+		})
+	}
+	cache.AddIndex(r.p.indexer, func(*simulated) []int {
+		if s := r.p.indexer.Snapshot(); r.shows != nil && s != r.shows {
+			r.fail("a reader sees a part of a batch")
+		}
+		return nil
+	})
+	return r
+}
+
+func (r *run) fail(format string, args ...any) {
+	if r.wrong == "" {
+		r.wrong = fmt.Sprintf(format, args...)
+	}
+}
+
+func (r *run) object(name string, uid types.UID) *simulated {
+	o := &simulated{}
+	o.Name, o.ResourceVersion, o.UID = name, fmt.Sprint(r.written), uid
+	if uid == "" {
+		o.UID = types.UID("u" + o.ResourceVersion)
+	}
+	return o
+}
+
+// expect notes a change that the queue must make.
+func (r *run) expect(c api.Change[*simulated]) { r.pending = append(r.pending, c) }
+
+// becomes notes a new state of an object.
+func (r *run) becomes(o *simulated, initial bool) {
+	old := r.known[o.Name]
+	if old != nil && old.UID != o.UID {
+		r.gone(old, true)
+		old = nil
+	}
+	c := api.Change[*simulated]{Type: api.Added, Object: o, InitialList: initial}
+	if old != nil {
+		c = api.Change[*simulated]{Type: api.Updated, Object: o, Old: old}
+	}
+	r.known[o.Name] = o
+	r.expect(c)
+}
+
+func (r *run) gone(last *simulated, unknown bool) {
+	delete(r.known, last.Name)
+	r.expect(api.Change[*simulated]{Type: api.Deleted, Object: last, FinalStateUnknown: unknown})
+}
+
+// put, remove and list are what a reflector does.
+func (r *run) put(name string, recreate bool) {
+	uid := types.UID("")
+	if old := r.known[name]; old != nil && !recreate {
+		uid = old.UID
+	}
+	o := r.object(name, uid)
+	r.becomes(o, false)
+	r.p.fifo.Put(o, o.ResourceVersion)
+}
+
+func (r *run) remove(name string, another bool) {
+	old := r.known[name]
+	last := r.object(name, old.UID)
+	if another { // the watch missed a deletion and a creation
+		last.UID = "another"
+		r.gone(old, true)
+	} else {
+		r.gone(last, false)
+	}
+	r.p.fifo.Delete(last, last.ResourceVersion)
+}
+
+func (r *run) list(change func(o *simulated) *simulated) {
+	first := !r.listed
+	r.listed = true
+	var list []*simulated
+	for _, name := range []string{"a", "b"} {
+		if o := change(r.known[name]); o != nil {
+			list = append(list, o)
+		} else if old := r.known[name]; old != nil {
+			r.gone(old, true)
+		}
+	}
+	for _, o := range list {
+		if r.known[o.Name] != o {
+			r.becomes(o, first)
+		}
+	}
+	r.p.fifo.Replace(list, fmt.Sprint(r.written))
+}
+
+// pop lets the informer process all changes.
+func (r *run) pop() {
+	r.shows = r.p.indexer.Snapshot()
+	for _, h := range r.handlers {
+		for _, c := range r.pending {
+			if h.expected != nil {
+				h.expected[c.Object.Name] = append(h.expected[c.Object.Name], c)
+			}
+		}
+	}
+	r.cached, r.version, r.pending, r.dirty = maps.Clone(r.known), fmt.Sprint(r.written), nil, false
+	if err := r.p.fifo.Pop(context.Background(), r.p.process); err != nil {
+		r.fail("Pop: %v", err)
+	}
+	r.shows = nil
+}
+
+func (r *run) join(kind string) {
+	h := &exploredHandler{simulatedHandler: &simulatedHandler{state: map[api.Key]*simulated{}}, r: r, name: fmt.Sprint("h", r.joined)}
+	r.joined++
+	if kind != "coalesce" {
+		h.expected = map[string][]api.Change[*simulated]{}
+		if !r.p.heardAt.IsZero() {
+			for name, o := range r.cached {
+				h.expected[name] = []api.Change[*simulated]{{Type: api.Added, Object: o, InitialList: true}}
+			}
+		}
+	}
+	r.handlers = append(r.handlers, h)
+	_, err := r.p.subscribe(h.handle, HandlerOptions{Name: h.name, Coalesce: kind == "coalesce", NonBlocking: kind == "non-blocking"})
+	if err != nil {
+		r.fail("subscribe: %v", err)
+	}
+	h.l = r.p.handlers.all[len(r.p.handlers.all)-1]
+}
+
+func (r *run) leave(h *exploredHandler) {
+	r.p.removeListener(h.l)
+	h.end()
+	r.handlers = slices.DeleteFunc(r.handlers, func(other *exploredHandler) bool { return other == h })
+}
+
+// end lets a call in flight return.
+func (h *exploredHandler) end() {
+	if h.stop != nil {
+		h.stop()
+	}
+}
+
+// handle is called by the listener. A call lasts until the next step of this handler.
+func (h *exploredHandler) handle(n api.Change[*simulated]) {
+	if h.l.removed.Load() {
+		h.r.fail("%s was called after it was removed", h.name)
+	}
+	if len(h.taken) > 0 {
+		h.taken = h.taken[1:]
+	}
+	r := h.r
+	if r.breaks != nil && !r.breaks(r, &n) {
+		return
+	}
+	r.lines = append(r.lines, fmt.Sprintf("          handler    %-12s %s %s %s", h.name, n.Type, n.Object.Name, n.Object.ResourceVersion))
+	if s := r.p.indexer.Snapshot(); r.shows != nil && s == r.shows {
+		r.fail("%s is called before the cache shows the change", h.name)
+	}
+	key := api.KeyOf(n.Object)
+	if wrong := illegal(n, h.state[key]); wrong != "" {
+		r.fail("%s: %s of %s: %s", h.name, n.Type, n.Object.Name, wrong)
+	}
+	if h.state[key] = n.Object; n.Type == api.Deleted {
+		delete(h.state, key)
+	}
+	if h.expected != nil && !n.Resync {
+		h.compare(n)
+	}
+	if h.yield != nil && !h.yield() {
+		h.yield = nil
+	}
+}
+
+func (h *exploredHandler) compare(n api.Change[*simulated]) {
+	name := n.Object.Name
+	if n.At = (time.Time{}); len(h.expected[name]) == 0 || h.expected[name][0] != n {
+		h.r.fail("%s gets %+v instead of %+v", h.name, n, h.expected[name])
+		return
+	}
+	h.expected[name] = h.expected[name][1:]
+}
+
+// step starts a call of a handler, or lets the one in flight return and starts the next.
+func (h *exploredHandler) step() {
+	if h.l.nonBlocking {
+		h.l.delivery.Lock()
+		h.l.deliverAll()
+		return
+	}
+	if h.next == nil {
+		h.next, h.stop = iter.Pull(func(yield func(struct{}) bool) {
+			h.yield = func() bool { return yield(struct{}{}) }
+			h.l.delivery.Lock()
+			h.l.deliverAll()
+			h.yield = nil
+		})
+	}
+	if _, more := h.next(); !more {
+		h.next, h.stop = nil, nil
+	}
+}
+
+func (h *exploredHandler) busy() bool {
+	return h.next != nil || h.l.pending() > 0 || len(h.l.wake) > 0 && h.backlogged()
+}
+
+// backlogged reports whether the backlog has a group, perhaps without notifications.
+func (h *exploredHandler) backlogged() bool {
+	switch b := h.l.backlog.(type) {
+	case *fullBacklog[*simulated]:
+		return len(b.all) > 0
+	case *coalescingBacklog[*simulated]:
+		return b.complete || b.initial || b.resync || len(b.slots) > 0
+	}
+	return false
+}
+
+// exploredSteps are all steps. Each has a condition, and a line in the form of a transcript.
+var exploredSteps = func() (all []exploredStep) {
+	always := func(*run) bool { return true }
+	write := func(line string, can func(*run) bool, do func(*run)) {
+		all = append(all, exploredStep{line, can, func(r *run) { r.written++; r.dirty = true; do(r) }})
+	}
+	for _, name := range []string{"a", "b"} {
+		exists := func(r *run) bool { return r.known[name] != nil }
+		listed := func(r *run) bool { return r.listed && (name == "a" || r.known["a"] != nil) }
+		write("put "+name, listed, func(r *run) { r.put(name, false) })
+		write("delete "+name+" ; create "+name, exists, func(r *run) { r.put(name, true) })
+		write("delete "+name, exists, func(r *run) { r.remove(name, false) })
+		write("delete another "+name, exists, func(r *run) { r.remove(name, true) })
+	}
+	write("list, nothing new", always, func(r *run) { r.list(func(o *simulated) *simulated { return o }) })
+	write("list, nothing left", always, func(r *run) { r.list(func(*simulated) *simulated { return nil }) })
+	for _, recreated := range []bool{false, true} {
+		write(fmt.Sprintf("list, a changed (recreated %v)", recreated), always, func(r *run) {
+			r.list(func(o *simulated) *simulated {
+				switch {
+				case o == r.known["a"] && o != nil && !recreated:
+					return r.object("a", o.UID)
+				case o == r.known["a"] && (o != nil || r.known["b"] != nil):
+					return r.object("a", "")
+				}
+				return o
+			})
+		})
+	}
+	write("bookmark", func(r *run) bool { return r.listed && !r.dirty }, func(r *run) { r.p.fifo.Bookmark(fmt.Sprint(r.written)) })
+	all = append(all, exploredStep{"resync", func(r *run) bool { return r.listed }, func(r *run) {
+		for _, h := range r.handlers {
+			h.l.resync.next = time.Now()
+		}
+		r.dirty = true
+		r.p.fifo.Resync()
+	}})
+	all = append(all, exploredStep{"batch", func(r *run) bool { return r.dirty }, (*run).pop})
+	for _, kind := range []string{"", "coalesce", "non-blocking"} {
+		all = append(all, exploredStep{"handler " + kind, func(r *run) bool { return len(r.handlers) < mostHandlers && r.joined < 3 }, func(r *run) { r.join(kind) }})
+	}
+	for i := range mostHandlers {
+		all = append(all,
+			exploredStep{fmt.Sprint("release ", i), func(r *run) bool { return i < len(r.handlers) && r.handlers[i].busy() }, func(r *run) { r.handlers[i].step() }},
+			exploredStep{fmt.Sprint("remove ", i), func(r *run) bool { return i < len(r.handlers) }, func(r *run) { r.leave(r.handlers[i]) }})
+	}
+	return all
+}()
+
+type exploredStep struct {
+	line string
+	can  func(*run) bool
+	do   func(*run)
+}
+
+// follow runs a way and describes the state at its end.
+func follow(way path, breaks func(*run, *api.Change[*simulated]) bool) path {
+	r := newRun(breaks)
+	for _, step := range way.steps[:way.n] {
+		r.lines = r.lines[:0]
+		exploredSteps[step].do(r)
+	}
+	r.check()
+	way.can, way.fair = nil, resting
+	for i, step := range exploredSteps {
+		if !step.can(r) {
+			continue
+		}
+		way.can = append(way.can, byte(i))
+		if way.fair == resting && (step.line == "batch" || strings.HasPrefix(step.line, "release")) {
+			way.fair = byte(i)
+		}
+	}
+	if way.n > 0 {
+		way.last = strings.Join(append([]string{"> " + exploredSteps[way.steps[way.n-1]].line}, r.lines...), "\n")
+	}
+	way.key, way.wrong = r.key(), r.wrong
+	for _, h := range r.handlers {
+		h.end()
+	}
+	return way
+}
+
+// check compares the real state with the expected one.
+func (r *run) check() {
+	s := r.p.indexer.Snapshot()
+	if s.Len() != len(r.cached) || s.ResourceVersion() != r.version {
+		r.fail("the cache has %d objects at version %q instead of %d at %q", s.Len(), s.ResourceVersion(), len(r.cached), r.version)
+	}
+	for key, o := range s.All() {
+		if r.cached[key.Name] != o {
+			r.fail("the cache has another state of %s", key.Name)
+		}
+	}
+	if r.p.fifo.KnownLen() != len(r.known) {
+		r.fail("the queue knows %d objects instead of %d", r.p.fifo.KnownLen(), len(r.known))
+	}
+	if len(r.p.handlers.all) != len(r.handlers) {
+		r.fail("a handler that left is still registered")
+	}
+	for _, h := range r.handlers {
+		if r.dirty || h.busy() {
+			continue
+		}
+		for key, o := range h.state {
+			if r.cached[key.Name] != o {
+				r.fail("%s has another state of %s than the cache", h.name, key.Name)
+			}
+		}
+		if len(h.state) != len(r.cached) || h.backlogged() {
+			r.fail("%s has %d objects instead of %d, and a backlog: %v", h.name, len(h.state), len(r.cached), h.backlogged())
+		}
+		if r.listed && !runstate.IsClosed(h.l.synced) {
+			r.fail("%s never gets its initial list", h.name)
+		}
+	}
+}
+
+// key describes the memory of the run. Objects have the number of their first occurrence, because only their identity
+// matters.
+func (r *run) key() string {
+	var to []byte
+	objects, uids := map[*simulated]byte{}, map[types.UID]byte{}
+	object := func(o *simulated) {
+		if o == nil {
+			to = append(to, 0)
+			return
+		}
+		if objects[o] == 0 {
+			objects[o] = byte(len(objects) + 1)
+			if uids[o.UID] == 0 {
+				uids[o.UID] = byte(len(uids) + 1)
+			}
+		}
+		to = append(to, o.Name[0], objects[o], uids[o.UID])
+	}
+	flag := func(f bool) {
+		to = append(to, map[bool]byte{true: 1}[f])
+	}
+	change := func(c api.Change[*simulated]) {
+		to = append(to, byte(c.Type))
+		flag(c.FinalStateUnknown)
+		flag(c.InitialList)
+		flag(c.Resync)
+		object(c.Object)
+		object(c.Old)
+	}
+	for _, name := range []string{"a", "b"} {
+		object(r.known[name])
+		object(r.cached[name])
+		to = append(to, '|')
+	}
+	for _, c := range r.pending {
+		change(c)
+	}
+	flag(r.dirty)
+	flag(r.listed)
+	flag(r.p.heardAt.IsZero())
+	flag(r.wrong != "")
+	flag(reflect.ValueOf(r.p.fifo).Elem().FieldByName("resync").Bool())
+	to = append(to, byte(r.joined))
+	for _, h := range r.handlers {
+		to = append(to, '#')
+		flag(h.l.coalesce)
+		flag(h.l.nonBlocking)
+		flag(runstate.IsClosed(h.l.synced))
+		flag(h.next != nil)
+		flag(len(h.l.wake) > 0)
+		for _, name := range []string{"a", "b"} {
+			object(h.state[api.Key{Name: name}])
+		}
+		for _, c := range h.taken {
+			change(c)
+		}
+		to = append(to, '/')
+		switch b := h.l.backlog.(type) {
+		case *fullBacklog[*simulated]:
+			for _, g := range b.all {
+				flag(g.completes)
+				for c := range g.all() {
+					change(c)
+				}
+			}
+			flag(b.resync)
+		case *coalescingBacklog[*simulated]:
+			flag(b.initial)
+			flag(b.resync)
+			flag(b.complete)
+			for _, key := range b.order {
+				to = append(to, key.Name[0])
+				if s := b.slots[key]; s != nil {
+					for _, c := range []*api.Change[*simulated]{s.deletion, s.newest} {
+						if to = append(to, ';'); c != nil {
+							change(*c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return string(to)
+}
+
+// pipelineWorld is a queue, a cache and handlers. breaks is nil, or the rule that a variant breaks.
+func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.World[path] {
+	then := func(p path, step byte) path {
+		p.steps[p.n] = step
+		p.n++
+		return follow(p, breaks)
+	}
+	return explore.World[path]{
+		First: []path{follow(path{last: "> run"}, breaks)},
+		Next: func(p path, yield func(path)) {
+			for _, step := range p.can {
+				yield(then(p, step))
+			}
+		},
+		Key: func(p path, to []byte) []byte { return append(to, p.key...) },
+		Check: func(p path) error {
+			if p.wrong != "" {
+				return errors.New(p.wrong)
+			}
+			return nil
+		},
+		Fair: func(p path) (path, bool) {
+			if p.fair == resting {
+				return p, true
+			}
+			return then(p, p.fair), false
+		},
+		FairSteps: 40,
+		Describe:  func(p path) string { return p.last },
+	}
+}
+
+// TestExplore makes every order of changes, lists, batches, calls of handlers, joins and leaves.
+func TestExplore(t *testing.T) {
+	o := explore.Options{Depth: 10, States: 20_000}
+	if *exploreDepth > 0 {
+		o.Depth, o.States, o.Progress = min(*exploreDepth, 12), *exploreStates, os.Stderr
+	}
+	r := explore.Run(pipelineWorld(nil), o)
+	t.Log(r)
+	require.NoError(t, r.Failure)
+}
+
+// Each variant breaks a rule that leat, or another informer, has broken once. The exploration must find it.
+func TestExploreFindsBrokenRules(t *testing.T) {
+	for _, c := range []struct {
+		rule   string
+		breaks func(*run, *api.Change[*simulated]) bool
+		want   string
+	}{
+		{"a tombstone is dropped", func(_ *run, c *api.Change[*simulated]) bool { return !c.FinalStateUnknown }, "an Added of an object that the handler has"},
+		{"an update hides a re-creation", func(r *run, c *api.Change[*simulated]) bool {
+			if c.Type == api.Deleted && c.FinalStateUnknown && r.known[c.Object.Name] != nil {
+				return false
+			}
+			return true
+		}, "an Added of an object that the handler has"},
+		{"a final state that is unknown looks known", func(_ *run, c *api.Change[*simulated]) bool {
+			c.FinalStateUnknown = false
+			return true
+		}, "instead of"},
+	} {
+		r := explore.Run(pipelineWorld(c.breaks), explore.Options{Depth: 8, States: 50_000})
+		t.Log(c.rule, r.Failure)
+		require.ErrorContains(t, r.Failure, c.want, c.rule)
+	}
+}
