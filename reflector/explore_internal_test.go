@@ -862,6 +862,7 @@ const maxLives = 2
 func reflectorWorlds(faults int) map[string]sight {
 	worlds := map[string]sight{
 		"restores": {faults: faults, mostNames: 1, mostWrites: 4},
+		"late":     {faults: faults, mostNames: 1, mostWrites: 4, s: state{failures: failureState{count: 3, at: noon}}},
 		"objects":  {faults: faults - 1, mostNames: maxNames, mostWrites: maxWrites},
 		"opaque":   {faults: faults - 1, mostNames: 2, mostWrites: 4, opaque: true},
 		"pages":    {faults: faults - 1, mostNames: 2, mostWrites: 4, noWatchList: true, paged: true},
@@ -876,6 +877,14 @@ func reflectorWorlds(faults int) map[string]sight {
 		worlds[name] = s
 	}
 	return worlds
+}
+
+// watching returns the world after a complete WatchList.
+func (w sight) watching(t *testing.T) sight {
+	synctest.Test(t, func(*testing.T) {
+		w = w.add(item{act: pause}).add(w.fullList(w.version, 0, 0, endOfList)...).perform()
+	})
+	return w
 }
 
 func reflectorWorld(first sight) explore.World[sight] {
@@ -906,7 +915,11 @@ func exploring(t *testing.T) explore.Options {
 func TestExplore(t *testing.T) {
 	for name, first := range reflectorWorlds(3) {
 		t.Run(name, func(t *testing.T) {
-			r := explore.Run(reflectorWorld(first), exploring(t))
+			o := exploring(t)
+			if name == "restores" || name == "late" {
+				first, o.States = first.watching(t), max(o.States, 15_000)
+			}
+			r := explore.Run(reflectorWorld(first), o)
 			t.Log(r)
 			require.NoError(t, r.Failure)
 		})
