@@ -23,9 +23,9 @@ const Controllers = "LEAT_CONTROLLERS"
 // LeaveTime is how long programs wait until a listener is closed.
 const LeaveTime = 500 * time.Millisecond
 
-// etcdWait is how long kube-apiserver waits for its etcd, unless --storage-initialization-timeout is given. The default
-// of the real program is a minute.
-const etcdWait = "20s"
+// etcdWait is how long kube-apiserver waits for its etcd, unless --storage-initialization-timeout is given. The real
+// program has the same default.
+const etcdWait = "1m"
 
 // effective are the flags of kube-apiserver that have an effect.
 var effective = []string{
