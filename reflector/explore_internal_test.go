@@ -669,8 +669,6 @@ func (w *sight) answerPage(answer func(string, int, ...item)) {
 			answer("the server's answer is "+outcomeNames[o], 0, item{act: end, outcome: o})
 			return
 		}
-		// A list that began before a restore and ends after it is a documented limit: see docs/verification.md.
-		w.restore.excused = w.restore.excused || w.lineage(at.version()) != at
 		answer("a later page", 0, w.fullList(at.version(), from, limit, endOfPage)...)
 		return
 	}
@@ -833,7 +831,7 @@ func (w sight) key(to []byte) []byte {
 	seconds(s.failures.at, 20*time.Second, 140*time.Second)
 	seconds(s.watchList.after, time.Minute, 0)
 	to = append(to, byte(min(c.exposed, 31*time.Second)/(2*time.Second)), byte(min(w.viewUp, 31*time.Second)/(2*time.Second)),
-		byte(min(s.watches.silence, 80*time.Second)/(5*time.Second)), byte(w.wait/time.Second), byte(s.spread/time.Second), byte(w.listAt))
+		byte(min(s.watches.silence, 80*time.Second)/(5*time.Second)), byte(w.wait/time.Second), byte(s.spread/time.Second), byte(w.listAt), byte(s.list.failing/time.Second))
 	for _, all := range []objects{w.viewStore, w.staged} {
 		for _, k := range all {
 			to = append(to, byte(k.born), byte(k.at))

@@ -53,7 +53,9 @@ func (r *Reflector[T]) enterGate(ctx context.Context, s *state) bool {
 
 // waited notes a pause before a list. A restore can hide behind it, as behind an outage.
 func (l *limits) waited(s *state, began, now time.Time) {
-	if now.Sub(began) < time.Second || !hasOrder(s.version) {
+	passed := now.Sub(began)
+	l.distrustPages(s, passed)
+	if passed < time.Second || !hasOrder(s.version) {
 		return
 	}
 	s.confirm.pause(began, now)

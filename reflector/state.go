@@ -31,8 +31,9 @@ type state struct {
 // listState describes the list in progress, or the next one. It is zero while the reflector watches.
 type listState struct {
 	need      consistency
-	token     string // of the next page; empty before the first page
-	unlimited bool   // a continue token was lost: request the whole list in one page
+	token     string        // of the next page; empty before the first page
+	failing   time.Duration // the pauses since a request for the next page failed, at most
+	unlimited bool          // a continue token was lost: request the whole list in one page
 }
 
 // consistency says which answers a list accepts. Each value requires more of the request than the one before.
@@ -168,14 +169,16 @@ func (l *limits) afterPage(s *state, res *result) time.Duration {
 			s.listed()
 			return 0
 		}
-		s.list.token = res.token
+		s.list.token, s.list.failing = res.token, 0
 		if res.items == 0 {
 			return l.backoffBase // a selector may have matched nothing on it, but empty pages may also have no end
 		}
 		return 0
 	case busy, unreachable:
 		if isLater {
-			return l.retry(s, res, true) // the token is still valid
+			wait := l.retry(s, res, true)
+			l.distrustPages(s, 2*wait) // jitter can double the pause
+			return wait
 		}
 	case expired, tooLarge, backwards, rolledBack:
 		lost := isLater && res.outcome == expired && !s.list.unlimited // the token has expired, not the version
@@ -189,6 +192,16 @@ func (l *limits) afterPage(s *state, res *result) time.Duration {
 	s.list.token = ""
 	l.chooseList(s, res.at)
 	return l.retry(s, res, true)
+}
+
+// distrustPages begins a list again if the pauses before a page take longer than confirmWithin. The token is still
+// valid, but a restored server may have counted past the list's version, and the page would be of another state than
+// those before it. The price: a server that is overloaded for this time has to list from the start.
+func (l *limits) distrustPages(s *state, passed time.Duration) {
+	s.list.failing += passed
+	if s.list.token != "" && s.list.failing > l.confirmWithin {
+		s.list.token, s.list.need = "", acceptRollback
+	}
 }
 
 // afterIncompleteWatchList requests another WatchList, or a list in pages.

@@ -104,7 +104,8 @@ func table() []row {
 	return []row{
 		// A page.
 		{
-			"a page that is not the last: the next one at once", only(page), listing,
+			"a page that is not the last: the next one at once", only(page),
+			listing.with(func(s *state) { s.list.failing = 20 * time.Second }),
 			[]outcome{done},
 			result{token: "u", items: 5},
 			state{do: page, version: "7", list: listState{token: "u"}},
@@ -215,7 +216,14 @@ func table() []row {
 			"an outage on a later page: the same page again", only(page), listing,
 			[]outcome{busy, unreachable},
 			result{},
-			inOutage(listing), base,
+			inOutage(listing.with(func(s *state) { s.list.failing = 2 * base })), base,
+		},
+		{
+			"an outage of half a minute on a later page: another list, because the pages may be of before a restore", only(page),
+			listing.with(func(s *state) { s.list.failing = 29 * time.Second }),
+			[]outcome{busy, unreachable},
+			result{},
+			inOutage(state{do: page, version: "7", list: listState{need: acceptRollback, failing: 29*time.Second + 2*base}}), base,
 		},
 		{
 			"a page is refused, stalls or breaks: a WatchList", only(page), at7,
@@ -537,7 +545,7 @@ func TestNextHonoursRetryAfter(t *testing.T) {
 			res.retryAfter = 9 * time.Second
 			to, wait := testLimits().next(from, res)
 			require.Equal(t, 9*time.Second, wait, "%s: %+v", r.name, c)
-			require.Equal(t, r.to, to.with(func(s *state) { s.confirm = confirmation{} }))
+			require.Equal(t, r.to, to.with(func(s *state) { s.confirm, s.list.failing = confirmation{}, r.to.list.failing }))
 
 			from.failures.count, from.failures.at, from.failures.outage = 10, noon, false
 			if _, wait = testLimits().next(from, res); to.failures.count > 0 {
