@@ -158,8 +158,11 @@ func (p *Packed) MarshalJSON() ([]byte, error) {
 // Plain returns the plain bytes of the object, without the envelope of protobuf. It reports false if they have another
 // media type, or cannot be decoded.
 func (p *Packed) Plain(mediaType string) ([]byte, bool) {
-	s, b, err := p.plain(&unpacker{})
-	return b, err == nil && formats[s.format].mediaType() == mediaType
+	if formats[p.form.Load().format].mediaType() != mediaType {
+		return nil, false
+	}
+	_, b, err := p.plain(&unpacker{})
+	return b, err == nil
 }
 
 // plain returns the shape and the plain bytes of the object. The bytes are valid until the next use of u.
@@ -314,7 +317,8 @@ func (k *packer) formOf(s shape) *form {
 	return last
 }
 
-// Unpack returns the object of p, which the caller owns. p must be from this Packer, or from one of its Codecs.
+// Unpack returns the object of p, which the caller owns. p must be from a Packer of the same type, or from one of its
+// Codecs.
 func (k *Packer[T]) Unpack(p *Packed) (T, error) {
 	obj, err := k.unpack(p)
 	if err != nil {

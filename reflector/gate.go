@@ -54,8 +54,11 @@ func (r *Reflector[T]) enterGate(ctx context.Context, s *state) bool {
 // waited notes a pause before a list. A restore can hide behind it, as behind an outage.
 func (l *limits) waited(s *state, began, now time.Time) {
 	passed := now.Sub(began)
+	if passed < time.Second {
+		return
+	}
 	l.distrustPages(s, passed)
-	if passed < time.Second || !hasOrder(s.version) {
+	if !hasOrder(s.version) {
 		return
 	}
 	s.confirm.pause(began, now)

@@ -32,7 +32,7 @@ type state struct {
 type listState struct {
 	need      consistency
 	token     string        // of the next page; empty before the first page
-	failing   time.Duration // the pauses since a request for the next page failed, at most
+	failing   time.Duration // an upper bound of the time since requests for the next page fail
 	unlimited bool          // a continue token was lost: request the whole list in one page
 }
 
@@ -177,29 +177,29 @@ func (l *limits) afterPage(s *state, res *result) time.Duration {
 	case busy, unreachable:
 		if isLater {
 			wait := l.retry(s, res, true)
-			l.distrustPages(s, 2*wait) // jitter can double the pause
+			l.distrustPages(s, res.lasted+2*wait) // jitter can double the pause
 			return wait
 		}
+	}
+	s.list.token = ""
+	switch res.outcome {
 	case expired, tooLarge, backwards, rolledBack:
 		lost := isLater && res.outcome == expired && !s.list.unlimited // the token has expired, not the version
 		repeated := s.requireConsistent(res.outcome)
 		s.list.unlimited = s.list.unlimited || lost
-		s.list.token = ""
 		return l.retry(s, res, repeated && !lost)
 	case rejected:
 		s.list.unlimited = s.list.unlimited || isLater
 	}
-	s.list.token = ""
 	l.chooseList(s, res.at)
 	return l.retry(s, res, true)
 }
 
-// distrustPages begins a list again if the pauses before a page take longer than confirmWithin. The token is still
-// valid, but a restored server may have counted past the list's version, and the page would be of another state than
-// those before it. The price: a server that is overloaded for this time has to list from the start.
+// distrustPages begins a list again if a page has failed for longer than confirmWithin. The token is still valid, but a
+// restored server may have counted past the list's version, and the page would be of another state than those before
+// it. The price: a server that is overloaded for this time has to list from the start.
 func (l *limits) distrustPages(s *state, passed time.Duration) {
-	s.list.failing += passed
-	if s.list.token != "" && s.list.failing > l.confirmWithin {
+	if s.list.failing += passed; s.list.failing > l.confirmWithin && s.list.token != "" {
 		s.list.token, s.list.need = "", acceptRollback
 	}
 }

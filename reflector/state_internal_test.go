@@ -216,14 +216,14 @@ func table() []row {
 			"an outage on a later page: the same page again", only(page), listing,
 			[]outcome{busy, unreachable},
 			result{},
-			inOutage(listing.with(func(s *state) { s.list.failing = 2 * base })), base,
+			inOutage(listing.with(func(s *state) { s.list.failing = 500*time.Millisecond + 2*base })), base,
 		},
 		{
 			"an outage of half a minute on a later page: another list, because the pages may be of before a restore", only(page),
 			listing.with(func(s *state) { s.list.failing = 29 * time.Second }),
 			[]outcome{busy, unreachable},
 			result{},
-			inOutage(state{do: page, version: "7", list: listState{need: acceptRollback, failing: 29*time.Second + 2*base}}), base,
+			inOutage(state{do: page, version: "7", list: listState{need: acceptRollback, failing: 29500*time.Millisecond + 2*base}}), base,
 		},
 		{
 			"a page is refused, stalls or breaks: a WatchList", only(page), at7,

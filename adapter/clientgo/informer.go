@@ -131,7 +131,7 @@ func (s *sharedInformer[T]) RunWithContext(ctx context.Context) {
 	}
 	defer s.stopped.Store(true)
 	log := klog.LoggerWithValues(klog.FromContext(ctx), "informer", s.name())
-	s.informer().UseLogger(zap.New(zapslog.NewCore(logr.ToSlogHandler(log))))
+	s.informer().UseLogger(zap.New(zapslog.NewCore(logr.ToSlogHandler(log)), zap.AddCaller()))
 	if err := s.informer().Run(ctx); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "The informer ended", "informer", s.name())
 	}

@@ -46,17 +46,17 @@
 //
 // # Limits
 //
-// An informer of packed objects (package packed) writes the bytes that it holds, and reads them without decoding them.
-// Only bytes that are compressed, or in another format than the file's, are decoded before they are written.
-//
-// The file has other objects as T encodes them, not as the server sent them. So an empty list or map, which was [] or
-// {} in the JSON of the server, is nil in an object from the file if its field has omitempty. Compare lists and maps by
+// The file has the objects as T encodes them, not as the server sent them. So an empty list or map, which was [] or {}
+// in the JSON of the server, is nil in an object from the file if its field has omitempty. Compare lists and maps by
 // their length, or with equality.Semantic of apimachinery. The next change of the object, or a list of the server, has
 // the empty value again.
+//
+// An informer of packed objects (package packed) writes the bytes that it holds, so the file also has fields that T
+// does not declare. Bytes that are compressed, or in another format than the file's, are decoded first.
 //
 // # Concurrency
 //
 // A ListerWatcher belongs to one informer. Status and Close may be called on any goroutine. List and Watch block as
 // those of the source do, and in addition as the file system does. A list from the file uses a goroutine for each
-// processor; they end before the list does.
+// processor, except a list of packed objects; they end before the list does.
 package warmstart

@@ -27,7 +27,7 @@ type Options struct {
 	// Cluster names the API server, for instance apiclient.Client.Host. A file of another cluster is not used.
 	Cluster string
 	// Key encrypts the file. It has 32 random bytes, and must not be stored beside the file. It may be empty, except
-	// for Secrets.
+	// for Secrets. An informer of packed objects writes whole objects, even if T declares few fields.
 	Key []byte
 	// BytesPerMinute bounds what is written. 0 means 256 MiB.
 	BytesPerMinute int64
