@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what a release has: leat and leat-server for each platform, static and without debugging information, an archive
-# and a CycloneDX bill of materials for each binary, and the checksums of all of them. It needs Go, git, tar and
-# sha256sum.
+# and a CycloneDX bill of materials for each binary, and the checksums of all of them. It needs Go, git, and
+# tar, gzip and coreutils of GNU.
 #
 #   tools/release.sh OUT [GOOS/GOARCH ...]
 #
@@ -12,8 +12,12 @@ set -euo pipefail
 out=${1:?usage: tools/release.sh OUT [GOOS/GOARCH ...]}
 shift
 mkdir -p "$out"
-out=$(cd "$out" && pwd)
-cd "$(dirname "$0")/.."
+out=$(cd "$out" && pwd -P)
+cd -P "$(dirname "$0")/.."
+if [[ $out/ = "$PWD"/* ]] && ! git check-ignore -q "$out"; then
+	echo "release: git does not ignore $out, so the archives would be changes that are not committed" >&2
+	exit 2
+fi
 
 platforms=("$@")
 if [ ${#platforms[@]} = 0 ]; then
@@ -33,10 +37,11 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH CGO_ENABLED=0
 SBOM=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 
-# The same commit gives the same bytes, on each machine with this version of Go.
+# The same commit gives the same archives, on each machine with this version of Go and of gzip. A bill of materials
+# differs, because it contains hashes of the tool that wrote it.
 pack() { # NAME PLATFORM BINARY
 	local archive=$out/$1-$version-${2/\//-}
-	(cd "$work" && tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$3" LICENSE README.md) |
+	(cd "$work" && tar --format=ustar --mode=u=rwX,go=rX --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$3" LICENSE README.md) |
 		gzip -n > "$archive.tar.gz"
 	go run "$SBOM" bin -json -noserial -notimestamp -licenses=false -version "$version" -output "$archive.sbom.json" "$work/$3"
 }
@@ -52,7 +57,7 @@ for platform in "${platforms[@]}"; do
 	for command in leat=.:./cmd/leat leat-server=testserver/cluster:./cmd/leat-server; do
 		name=${command%%=*} place=${command#*=}
 		echo "$name $version for $platform"
-		GOOS=${platform%/*} GOARCH=${platform#*/} go build -C "${place%:*}" -tags grpcnotrace -trimpath -ldflags='-s -w -buildid=' \
+		GOOS=${platform%/*} GOARCH=${platform#*/} go build -C "${place%:*}" -tags grpcnotrace -buildvcs=true -trimpath -ldflags='-s -w -buildid=' \
 			-o "$work/$name$suffix" "${place#*:}"
 		pack "$name" "$platform" "$name$suffix"
 		rm "$work/$name$suffix"
