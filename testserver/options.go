@@ -81,8 +81,8 @@ type Options struct {
 	TLS bool
 	// HTTP2 offers HTTP/2. It implies TLS.
 	HTTP2 bool
-	// Certificate returns the certificate for a connection of a listener. Nil, and a nil certificate, mean the one that
-	// New creates.
+	// Certificate returns the certificate for a connection, in memory too. It needs TLS or HTTP2. Nil, and a nil
+	// certificate, mean the one that New creates, which is the only one that Client and TLSConfig trust.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	// AllowedHosts are more host names for a listener that Serve gets: "name", which allows any port, or "name:port".

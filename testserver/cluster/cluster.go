@@ -42,7 +42,8 @@ type Cluster struct {
 }
 
 // New creates a cluster with the built-in resources of Kubernetes. It serves requests after Run or Serve is called. It
-// fails if the CustomResourceDefinitions of o cannot be read or are invalid.
+// fails if a CustomResourceDefinition cannot be read or is invalid, if a key of Accounts cannot be used, or if a plugin
+// is unknown.
 func New(o Options) (*Cluster, error) {
 	custom, err := definitions.New(definitions.Options{Dial: o.WebhookDial, Service: o.WebhookService})
 	if err != nil {

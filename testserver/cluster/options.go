@@ -83,7 +83,7 @@ type Accounts struct {
 	Keys []any
 }
 
-// Format prints the number of keys.
+// Format prints the number of Keys and the issuer. SigningKey is not counted.
 func (a Accounts) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d keys of %q", len(a.Keys), a.Issuer) }
 
 // Tokens maps bearer tokens to users. It never prints a token.
