@@ -393,12 +393,12 @@ func TestTheParentEnds(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// TestManyAssets makes one folder several times at once. The programs are the running one, and kubectl is that of the
-// path.
+// TestManyAssets makes one folder several times at once. The programs are the running one, and kubectl is the one on
+// the path.
 func TestManyAssets(t *testing.T) {
 	folder, path := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(path, "kubectl"), []byte("#!/bin/sh\necho mine"), 0o755))
-	t.Setenv("PATH", folder+string(os.PathListSeparator)+path)
+	t.Setenv("PATH", strings.Join([]string{"", ".", folder, path}, string(os.PathListSeparator)))
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {

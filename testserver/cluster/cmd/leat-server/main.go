@@ -20,7 +20,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/leatproject/leat/internal/serve"
@@ -38,13 +37,25 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
+const assetsHelp = "leat-server assets [DIR] makes a folder for KUBEBUILDER_ASSETS, and prints its path."
+
 // assets prints the folder with the programs of a control plane.
 func assets(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 1 {
-		fmt.Fprintf(stderr, "leat-server: assets takes one folder, and got %q\n", args)
+	flags := flag.NewFlagSet("assets", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(stdout, assetsHelp)
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "leat-server: assets: %v (see leat-server assets --help)\n", err)
+		return 2
+	case flags.NArg() > 1:
+		fmt.Fprintf(stderr, "leat-server: assets takes one folder, and got %q\n", flags.Args())
 		return 2
 	}
-	folder, err := controlplane.Folder(strings.Join(args, ""))
+	folder, err := controlplane.Folder(flags.Arg(0))
 	if err != nil {
 		fmt.Fprintf(stderr, "leat-server: assets: %v\n", err)
 		return 1
@@ -70,7 +81,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(stdout, "leat-server serves a Kubernetes API from memory until it is interrupted.")
-		fmt.Fprintln(stdout, "leat-server assets [DIR] makes a folder for KUBEBUILDER_ASSETS. Its flags:")
+		fmt.Fprintln(stdout, assetsHelp)
+		fmt.Fprintln(stdout, "Flags of leat-server:")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		return 0

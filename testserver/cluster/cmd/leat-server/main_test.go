@@ -76,6 +76,8 @@ func TestWrongCommandLines(t *testing.T) {
 	}{
 		{[]string{"--nope"}, 2, "flag provided but not defined: -nope (see leat-server --help)"},
 		{[]string{"x"}, 2, `it takes no argument, and got ["x"]`},
+		{[]string{"assets", "-nope"}, 2, "flag provided but not defined: -nope (see leat-server assets --help)"},
+		{[]string{"assets", "x", "y"}, 2, `assets takes one folder, and got ["x" "y"]`},
 		{[]string{"--fault", "explode"}, 2, `"explode" is not an effect`},
 		{[]string{"--listen", "nowhere"}, 2, "--listen: "},
 		{[]string{"--rbac", "--tls"}, 2, "--rbac: it needs --token and --tls"},
@@ -95,6 +97,9 @@ func TestWrongCommandLines(t *testing.T) {
 	require.Contains(t, out.String(), "-fault")
 	require.Contains(t, out.String(), "-no-garbage-collection")
 	require.Empty(t, errs.String())
+	out.Reset()
+	require.Zero(t, run(t.Context(), []string{"assets", "--help"}, &out, &errs))
+	require.Equal(t, assetsHelp+"\n", out.String())
 }
 
 // TestFlagsOfTheCluster runs a cluster with nodes and controllers, in which one user may do everything and others

@@ -64,8 +64,11 @@ func findKubectl(folder, self string) string {
 		return ""
 	}
 	for _, in := range filepath.SplitList(os.Getenv("PATH")) {
+		if !filepath.IsAbs(in) {
+			continue // LookPath would search the whole path
+		}
 		found, err := exec.LookPath(filepath.Join(in, "kubectl"))
-		if err != nil || !filepath.IsAbs(found) {
+		if err != nil {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(found)
