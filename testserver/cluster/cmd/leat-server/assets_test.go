@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -323,6 +324,10 @@ func TestWrongPrograms(t *testing.T) {
 		program string
 		args    []string
 		code    int
+	half := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(half, "apiserver.crt"), nil, 0o600))
+	node := p.flags()
+	node[slices.Index(node, "--authorization-mode=RBAC")] = "--authorization-mode=Node"
 		says    string
 	}{
 		{"etcd", []string{"--nope"}, 2, "flag provided but not defined: -nope"},
@@ -338,6 +343,10 @@ func TestWrongPrograms(t *testing.T) {
 		{"kube-apiserver", p.flags(), 1, "failed to listen on " + p.address},
 		{"kube-apiserver", p.flags("--secure-port=0"), 1, "must be between 1 and 65535"},
 		{"kube-apiserver", p.flags("--bind-address=here"), 1, `"--bind-address" flag`},
+		{"kube-apiserver", p.at("").flags(), 1, "Error: --etcd-servers must be specified"},
+		{"kube-apiserver", p.flags("--service-account-issuer="), 1, "Error: --service-account-issuer must be specified"},
+		{"kube-apiserver", p.flags("--cert-dir=" + half), 1, "apiserver.key: no such file or directory; a certificate needs its key"},
+		{"kube-apiserver", node, 1, "leat-server needs RBAC or AlwaysAllow"},
 		{"kube-apiserver", p.flags("--authorization-mode=Webhook"), 1, `and not "Webhook"`},
 		{"kube-apiserver", p.flags("--enable-admission-plugins=Nope"), 1, `enable-admission-plugins plugin "Nope" is unknown`},
 		{"kube-apiserver", p.flags("--client-ca-file=/none"), 1, "--client-ca-file: open /none: no such file"},

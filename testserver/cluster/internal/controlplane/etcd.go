@@ -10,7 +10,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -31,14 +30,14 @@ func RunEtcd(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	f.Notice(stderr)
-	if err := runEtcd(ctx, f); err != nil {
+	if err := runEtcd(ctx, f, stderr); err != nil {
 		fmt.Fprintf(stderr, "etcd: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func runEtcd(ctx context.Context, f *front.Flags) error {
+func runEtcd(ctx context.Context, f *front.Flags, stderr io.Writer) error {
 	folder := f.Last("data-dir", f.Last("name", "default")+".etcd")
 	if _, err := os.Stat(filepath.Join(folder, "member")); err == nil {
 		return fmt.Errorf("--data-dir %s: it contains the data of a real etcd, which leat-server cannot read", folder)
@@ -50,7 +49,7 @@ func runEtcd(ctx context.Context, f *front.Flags) error {
 	if len(urls) == 0 {
 		urls = []string{"http://localhost:2379"}
 	}
-	e := &etcd{host: newHost(folder)}
+	e := &etcd{host: newHost(folder), stderr: stderr}
 	var all []net.Listener
 	defer func() {
 		for _, l := range all {
@@ -86,7 +85,7 @@ func runEtcd(ctx context.Context, f *front.Flags) error {
 	return errors.Join(err, e.host.save())
 }
 
-// warm builds what all clusters of a process share, while kube-apiserver starts. It takes 100 ms of its start away.
+// warm builds what all clusters of a process share, and kube-apiserver then starts 100 ms faster.
 func warm() error {
 	_, err := cluster.New(cluster.Options{RBAC: true, Server: testserver.Options{TLS: true}})
 	return err
@@ -129,9 +128,10 @@ func etcdTLS(f *front.Flags) (*tls.Config, error) {
 	return config, nil
 }
 
-// etcd answers what tools and API servers ask.
+// etcd answers requests of tools and API servers.
 type etcd struct {
 	host    *host
+	stderr  io.Writer // for errors of API servers
 	serving tasks
 }
 
@@ -159,19 +159,18 @@ const maxRequest = 16 << 20
 // serve serves the API for a kube-apiserver, until its connection ends. A page in a browser cannot ask for another
 // protocol, so it cannot start an API server.
 func (e *etcd) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); !ok || !front.SameMachine(local.String(), r.RemoteAddr) {
 		refuse(w, http.StatusForbidden, "a kube-apiserver must run on the machine of this etcd")
 		return
 	}
 	if got := r.Header.Get("Upgrade"); got != front.Protocol {
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("etcd and kube-apiserver are of other builds of leat-server (%s and %q); "+
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("etcd and kube-apiserver come from different builds of leat-server (%s and %q); "+
 			"run \"leat-server assets\" again and start both", front.Protocol, got))
 		return
 	}
 	var asked front.Request
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&asked); err != nil {
-		refuse(w, http.StatusBadRequest, "the request is no JSON")
+		refuse(w, http.StatusBadRequest, "the request is not JSON")
 		return
 	}
 	if !e.serving.begin() {
@@ -197,5 +196,7 @@ func (e *etcd) serve(ctx context.Context, w http.ResponseWriter, r *http.Request
 			_, _ = io.Copy(io.Discard, buffer) // until the API server ends
 		}()
 	}
-	_ = serve(ctx) // its listener fails only if the machine does; the API server ends with the connection
+	if err := serve(ctx); err != nil {
+		fmt.Fprintf(e.stderr, "etcd: kube-apiserver at %s: %v\n", asked.Address, err)
+	}
 }

@@ -95,7 +95,10 @@ func runAPIServer(ctx context.Context, f *Flags) error {
 	}()
 	select {
 	case <-ended:
-		return errors.New("etcd has ended, and with it the API server")
+		if ctx.Err() != nil {
+			return nil // a signal may end both programs
+		}
+		return errors.New("etcd has ended or has stopped serving; see its output")
 	case <-ctx.Done():
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
@@ -129,6 +132,9 @@ func newRequest(f *Flags) (*Request, error) {
 		if !slices.Contains([]string{"RBAC", "AlwaysAllow", "Node"}, mode) {
 			return nil, fmt.Errorf("--authorization-mode: leat-server has RBAC, AlwaysAllow and Node, which allows nothing, and not %q", mode)
 		}
+	}
+	if !slices.Contains(modes, "RBAC") && !slices.Contains(modes, "AlwaysAllow") {
+		return nil, errors.New("--authorization-mode: leat-server needs RBAC or AlwaysAllow, because its Node allows nothing")
 	}
 	r.Cluster = Settings{
 		Modes: modes, Anonymous: f.Truth("anonymous-auth", true) && !slices.Contains(modes, "AlwaysAllow"),
@@ -176,7 +182,7 @@ func missing(f *Flags) (out []string) {
 // required returns an error for flags that kube-apiserver needs too.
 func required(f *Flags) error {
 	for _, name := range []string{"etcd-servers", "service-account-issuer", "service-account-key-file", "service-account-signing-key-file"} {
-		if len(f.given(name)) == 0 {
+		if len(f.Listed(name)) == 0 || slices.Contains(f.given(name), "") {
 			return fmt.Errorf("--%s must be specified", name)
 		}
 	}
@@ -218,7 +224,7 @@ func parseTokens(text []byte) (out []Token, err error) {
 	r.FieldsPerRecord = -1
 	lines, err := r.ReadAll()
 	if err != nil {
-		return nil, errors.New("--token-auth-file: it is no CSV") // the error might quote a token
+		return nil, errors.New("--token-auth-file: it is not CSV") // the error might quote a token
 	}
 	for n, line := range lines {
 		if len(line) < 3 || line[0] == "" {

@@ -17,16 +17,17 @@ import (
 	"time"
 )
 
-// certificateIn reads the certificate in a folder, or makes it.
+// certificateIn reads the certificate in a folder and its key, or makes both if both are missing.
 func certificateIn(folder, address string) (certificate, key []byte, err error) {
 	files := [2]string{filepath.Join(folder, "apiserver.crt"), filepath.Join(folder, "apiserver.key")}
-	if certificate, err = os.ReadFile(files[0]); err == nil {
-		key, err = os.ReadFile(files[1])
-	}
-	if errors.Is(err, os.ErrNotExist) {
+	certificate, err = os.ReadFile(files[0])
+	key, failed := os.ReadFile(files[1])
+	if errors.Is(err, os.ErrNotExist) && errors.Is(failed, os.ErrNotExist) {
 		if certificate, key, err = newCertificate(address); err == nil {
 			err = cmp.Or(os.MkdirAll(folder, 0o755), os.WriteFile(files[0], certificate, 0o644), os.WriteFile(files[1], key, 0o600))
 		}
+	} else if err = cmp.Or(err, failed); err != nil {
+		err = fmt.Errorf("%w; a certificate needs its key, and a key its certificate", err)
 	}
 	if err != nil {
 		err = fmt.Errorf("--cert-dir: %w", err)

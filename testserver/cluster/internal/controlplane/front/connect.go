@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/textproto"
 	"net/url"
 	"strings"
@@ -30,14 +31,16 @@ func connect(ctx context.Context, f *Flags, r *Request) (net.Conn, error) {
 	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
-		var err error
 		for _, server := range servers {
-			var conn net.Conn
-			if conn, err = connectTo(limit, f, server, r); err == nil {
+			conn, failed := connectTo(limit, f, server, r)
+			var late net.Error
+			switch {
+			case failed == nil:
 				return conn, nil
-			}
-			if !errors.Is(err, errPassing) {
-				return nil, err
+			case !errors.Is(failed, errPassing):
+				return nil, failed
+			case err == nil || !errors.As(failed, &late) || !late.Timeout(): // the limit says less than an earlier error
+				err = failed
 			}
 		}
 		select {
@@ -51,7 +54,7 @@ func connect(ctx context.Context, f *Flags, r *Request) (net.Conn, error) {
 func connectTo(ctx context.Context, f *Flags, server string, r *Request) (net.Conn, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("--etcd-servers %q: it is no URL", server)
+		return nil, fmt.Errorf("--etcd-servers %q: it is not a URL", server)
 	}
 	var dialer interface {
 		DialContext(context.Context, string, string) (net.Conn, error)
@@ -67,6 +70,10 @@ func connectTo(ctx context.Context, f *Flags, server string, r *Request) (net.Co
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", server, errPassing, err)
 	}
+	if !SameMachine(conn.LocalAddr().String(), conn.RemoteAddr().String()) {
+		_ = conn.Close() // the request with the keys must not leave this machine
+		return nil, fmt.Errorf("--etcd-servers %s: the etcd of a kube-apiserver of leat-server must run on the same machine", server)
+	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := ask(conn, u.Host, r); err != nil {
@@ -74,6 +81,14 @@ func connectTo(ctx context.Context, f *Flags, server string, r *Request) (net.Co
 		return nil, err
 	}
 	return conn, nil
+}
+
+// SameMachine reports whether both ends of a connection are on one machine: the remote one has an address of loopback,
+// or the local address.
+func SameMachine(local, remote string) bool {
+	there, err := netip.ParseAddrPort(remote)
+	here, failed := netip.ParseAddrPort(local)
+	return err == nil && failed == nil && (there.Addr().Unmap().IsLoopback() || there.Addr() == here.Addr())
 }
 
 // ask sends a request and reads the answer. It does without net/http; see early.go.

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Protocol names the agreement of both programs. Programs of other builds may run together if it is the same.
+// Protocol names the agreement of both programs. Programs that come from different builds may run together if it is the
+// same.
 const Protocol = "leat-server-1"
 
 // Path is where an etcd takes requests.
