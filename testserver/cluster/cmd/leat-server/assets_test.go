@@ -246,9 +246,13 @@ func TestObjectsOutliveTheAPIServer(t *testing.T) {
 	require.Equal(t, created.ResourceVersion, kept())
 
 	require.Zero(t, api.end(t, syscall.SIGTERM))
+	gates := "--feature-gates=WatchList=false"
+	other := started(t, filepath.Join(p.folder, "kube-apiserver"), p.flags(gates)...)
+	<-other.ended
+	require.Equal(t, "Error: restart etcd to change --feature-gates from \"\" to \"WatchList=false\"\n", other.errs.String())
 	require.Zero(t, etcd.end(t, syscall.SIGTERM), etcd.errs.String())
 	p.etcd(t)
-	p.apiServer(t, "--anonymous-auth=true")
+	p.apiServer(t, "--anonymous-auth=true", gates)
 	kept()
 }
 
@@ -320,14 +324,14 @@ func TestWrongPrograms(t *testing.T) {
 	require.NoError(t, os.WriteFile(bad, []byte("a secret"), 0o600))
 	real := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(real, "member"), 0o700))
-	for _, tc := range []struct {
-		program string
-		args    []string
-		code    int
 	half := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(half, "apiserver.crt"), nil, 0o600))
 	node := p.flags()
 	node[slices.Index(node, "--authorization-mode=RBAC")] = "--authorization-mode=Node"
+	for _, tc := range []struct {
+		program string
+		args    []string
+		code    int
 		says    string
 	}{
 		{"etcd", []string{"--nope"}, 2, "flag provided but not defined: -nope"},
@@ -339,14 +343,14 @@ func TestWrongPrograms(t *testing.T) {
 		{"kube-apiserver", []string{"--nope"}, 1, "Error: unknown flag: --nope"},
 		{"kube-apiserver", []string{"nope"}, 1, `Error: "kube-apiserver" does not take any arguments, got ["nope"]`},
 		{"kube-apiserver", nil, 1, "Error: --etcd-servers must be specified"},
-		{"kube-apiserver", []string{"--allow-privileged=perhaps"}, 1, `Error: invalid argument "perhaps" for "--allow-privileged" flag`},
-		{"kube-apiserver", p.flags(), 1, "failed to listen on " + p.address},
-		{"kube-apiserver", p.flags("--secure-port=0"), 1, "must be between 1 and 65535"},
-		{"kube-apiserver", p.flags("--bind-address=here"), 1, `"--bind-address" flag`},
 		{"kube-apiserver", p.at("").flags(), 1, "Error: --etcd-servers must be specified"},
 		{"kube-apiserver", p.flags("--service-account-issuer="), 1, "Error: --service-account-issuer must be specified"},
 		{"kube-apiserver", p.flags("--cert-dir=" + half), 1, "apiserver.key: no such file or directory; a certificate needs its key"},
 		{"kube-apiserver", node, 1, "leat-server needs RBAC or AlwaysAllow"},
+		{"kube-apiserver", []string{"--allow-privileged=perhaps"}, 1, `Error: invalid argument "perhaps" for "--allow-privileged" flag`},
+		{"kube-apiserver", p.flags(), 1, "failed to listen on " + p.address},
+		{"kube-apiserver", p.flags("--secure-port=0"), 1, "must be between 1 and 65535"},
+		{"kube-apiserver", p.flags("--bind-address=here"), 1, `"--bind-address" flag`},
 		{"kube-apiserver", p.flags("--authorization-mode=Webhook"), 1, `and not "Webhook"`},
 		{"kube-apiserver", p.flags("--enable-admission-plugins=Nope"), 1, `enable-admission-plugins plugin "Nope" is unknown`},
 		{"kube-apiserver", p.flags("--client-ca-file=/none"), 1, "--client-ca-file: open /none: no such file"},
@@ -373,6 +377,13 @@ func TestWrongPrograms(t *testing.T) {
 		require.Contains(t, wrong.errs.String(), flag)
 		require.Equal(t, 1, strings.Count(wrong.errs.String(), "\n"), wrong.errs.String())
 	}
+	damaged := newPlane(t)
+	state := filepath.Join(damaged.data, "leat-server.json")
+	require.NoError(t, os.WriteFile(state, []byte("a secret"), 0o600))
+	damaged.etcd(t)
+	wrong := started(t, filepath.Join(damaged.folder, "kube-apiserver"), damaged.flags()...)
+	<-wrong.ended
+	require.Contains(t, wrong.errs.String(), "Error: load "+state+": ")
 }
 
 // TestFlagsWithoutAnEffect requires that such flags are named once.

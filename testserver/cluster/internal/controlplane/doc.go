@@ -15,8 +15,8 @@
 //
 //  1. An acknowledged write is kept when kube-apiserver is killed. It is lost when etcd is killed, because etcd writes
 //     its state to --data-dir after SIGTERM.
-//  2. kube-apiservers of one etcd with the same settings share the objects. One with others is refused, or gets the
-//     objects with newer versions if it is alone.
+//  2. kube-apiservers of one etcd with the same settings share the objects. A kube-apiserver with other settings is
+//     refused while another one runs. Otherwise it gets the objects with newer versions.
 //  3. Wrong flags and files give one sentence, and the exit code of the real program.
 //  4. A program ends when the program that started it has ended, unless it leads a session. Package front does this.
 //

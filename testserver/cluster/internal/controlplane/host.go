@@ -21,24 +21,25 @@ import (
 type host struct {
 	folder string // of the state
 
-	turn chan struct{} // has an element while an API server starts or the host ends
+	turn sync.Mutex // held while an API server starts
 
 	mu           sync.Mutex // guards the fields below
 	cluster      *cluster.Cluster
 	settings     front.Settings
+	gates        *string                     // that are set; nil before the first cluster
 	certificates map[string]*tls.Certificate // by the address of the listener
 	gone         chan struct{}               // closed and replaced when an API server has ended
 }
 
 func newHost(folder string) *host {
-	return &host{folder: folder, turn: make(chan struct{}, 1), certificates: map[string]*tls.Certificate{}, gone: make(chan struct{})}
+	return &host{folder: folder, certificates: map[string]*tls.Certificate{}, gone: make(chan struct{})}
 }
 
-// start makes the cluster of a request and listens for it. The cluster of the last API server goes on if it has the
-// same settings. Another one gets its objects, and newer versions.
+// start makes the cluster of a request and listens for it. The cluster continues if the settings are the same.
+// Otherwise a new cluster gets the objects, with newer versions.
 func (h *host) start(r *front.Request) (serve func(context.Context) error, err error) {
-	h.turn <- struct{}{}
-	defer func() { <-h.turn }()
+	h.turn.Lock()
+	defer h.turn.Unlock()
 	pair, err := tls.X509KeyPair(r.Certificate, r.Key)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)
@@ -83,31 +84,41 @@ func (h *host) prepare(s front.Settings) error {
 				strings.Join(differences, ", "))
 		}
 	}
-	if err := setGates(s); err != nil {
-		return &settingsError{err}
-	}
-	options, err := clusterOptions(s, testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})
-	if err != nil {
-		return &settingsError{err}
-	}
-	next, err := cluster.New(options)
-	if err != nil {
-		return &settingsError{err}
-	}
-	var state []byte
-	if h.cluster != nil {
-		state = h.cluster.Server.Dump()
-	} else if state, err = os.ReadFile(h.file()); errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	if err == nil && state != nil {
-		err = next.Server.Load(state)
-	}
+	next, err := h.newCluster(s)
 	if err != nil {
 		return &settingsError{err}
 	}
 	h.cluster, h.settings = next, s
 	return nil
+}
+
+// newCluster returns a cluster with the objects of the last one, or with those of the file. It sets the feature gates
+// of the process after everything that it can check without them.
+func (h *host) newCluster(s front.Settings) (*cluster.Cluster, error) {
+	if h.gates != nil && *h.gates != s.Gates {
+		return nil, fmt.Errorf("restart etcd to change --feature-gates from %q to %q", *h.gates, s.Gates)
+	}
+	options, err := clusterOptions(s, testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})
+	if err != nil {
+		return nil, err
+	}
+	var state []byte
+	if h.cluster != nil {
+		state = h.cluster.Server.Dump()
+	} else if state, err = os.ReadFile(h.file()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if err := setGates(s.Gates, &options.Server); err != nil {
+		return nil, err
+	}
+	h.gates = &s.Gates
+	next, err := cluster.New(options)
+	if err == nil && state != nil {
+		if err = next.Server.Load(state); err != nil {
+			err = fmt.Errorf("load %s: %w", h.file(), err)
+		}
+	}
+	return next, err
 }
 
 // serving returns a function that serves the cluster on a listener.
@@ -129,9 +140,13 @@ func (h *host) serving(l net.Listener, pair *tls.Certificate) func(context.Conte
 
 // certificate returns the certificate of the listener that accepted a connection.
 func (h *host) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	port := portOf(hello.Conn.LocalAddr().String())
+	local := hello.Conn.LocalAddr().String()
+	port := portOf(local)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if pair := h.certificates[local]; pair != nil {
+		return pair, nil
+	}
 	for address, pair := range h.certificates {
 		if portOf(address) == port {
 			return pair, nil
@@ -140,7 +155,7 @@ func (h *host) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, nil
 }
 
-// portOf returns the port of an address. The listener of a connection may have no host.
+// portOf returns the port of an address. A listener on all addresses has no host.
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
 // file is the file with the state.

@@ -17,13 +17,12 @@ import (
 	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
 )
 
-// clusterOptions returns the options of the cluster.
+// clusterOptions returns the options of the cluster, except those that depend on feature gates.
 func clusterOptions(s front.Settings, o testserver.Options) (cluster.Options, error) {
 	o.TLS, o.HTTP2, o.ManagedFields, o.ClockVersions, o.StrictNamespaces = true, true, true, true, true
-	o.NoWatchList = !utilfeature.DefaultFeatureGate.Enabled(genericfeatures.WatchList)
-	o.ShardedLists = utilfeature.DefaultFeatureGate.Enabled(genericfeatures.ShardedListAndWatch)
 	out := cluster.Options{
-		Server: o, RBAC: slices.Contains(s.Modes, "RBAC"), NoAnonymous: !s.Anonymous, Tokens: cluster.Tokens{},
+		Server: o, RBAC: slices.Contains(s.Modes, "RBAC") && !slices.Contains(s.Modes, "AlwaysAllow"),
+		NoAnonymous: !s.Anonymous, Tokens: cluster.Tokens{},
 		EnableAdmissionPlugins: slices.Clone(s.Enabled), DisableAdmissionPlugins: s.Disabled,
 	}
 	if !s.Controllers {
@@ -65,16 +64,18 @@ func clusterOptions(s front.Settings, o testserver.Options) (cluster.Options, er
 // serviceAccount is a plugin that a cluster has only on request, and kube-apiserver by default.
 const serviceAccount = "ServiceAccount"
 
-// setGates sets the feature gates of the process.
-func setGates(s front.Settings) error {
+// setGates sets the feature gates of the process, and the options that depend on them.
+func setGates(gates string, o *testserver.Options) error {
 	var of []string
-	for gate := range strings.SplitSeq(s.Gates, ",") {
+	for gate := range strings.SplitSeq(gates, ",") {
 		if gate = strings.TrimPrefix(strings.TrimSpace(gate), "kube:"); gate != "" {
 			of = append(of, gate)
 		}
 	}
 	if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(of, ",")); err != nil {
-		return fmt.Errorf("invalid argument %q for \"--feature-gates\" flag: %w", s.Gates, err)
+		return fmt.Errorf("invalid argument %q for \"--feature-gates\" flag: %w", gates, err)
 	}
+	o.NoWatchList = !utilfeature.DefaultFeatureGate.Enabled(genericfeatures.WatchList)
+	o.ShardedLists = utilfeature.DefaultFeatureGate.Enabled(genericfeatures.ShardedListAndWatch)
 	return nil
 }
