@@ -38,12 +38,12 @@ export SOURCE_DATE_EPOCH CGO_ENABLED=0
 SBOM=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 
 # The same commit gives the same archives, on each machine with this version of Go and of gzip. A bill of materials
-# differs, because it contains hashes of the tool that wrote it.
+# differs, because it contains the time, and hashes of the tool that wrote it.
 pack() { # NAME PLATFORM BINARY
 	local archive=$out/$1-$version-${2/\//-}
 	(cd "$work" && tar --format=ustar --mode=u=rwX,go=rX --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$3" LICENSE README.md) |
 		gzip -n > "$archive.tar.gz"
-	go run "$SBOM" bin -json -noserial -notimestamp -licenses=false -version "$version" -output "$archive.sbom.json" "$work/$3"
+	go run "$SBOM" bin -json -noserial -licenses=false -version "$version" -output "$archive.sbom.json" "$work/$3"
 }
 
 work=$(mktemp -d)
