@@ -4,9 +4,9 @@
 //
 // # Promises
 //
-//  1. States are visited breadth first, so no shorter way leads to a failure than the reported one. Ways of the same
-//     length are reported at random.
-//  2. Each state is checked once. Two states with equal keys count as one.
+//  1. States are visited breadth first, so no shorter way leads to a failure than the reported one. If several
+//     failures are equally near, any of them is reported.
+//  2. Each state is visited once. Two states with equal keys count as one.
 //  3. A failure names each step from the first state, and Report.Choices leads to it again.
 //
 // # Cost

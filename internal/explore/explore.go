@@ -204,12 +204,12 @@ func (e *explorer[S]) visit(s S, parent uint32, choice int, key []byte) []byte {
 func (e *explorer[S]) settle(s S) error {
 	var way []uint64
 	var lines []string
-	rest, good := uint8(0), false
+	rest, good := 0, false // rest is the number of fair steps from the last state of way
 	for !good {
 		var key [256]byte
 		hash := maphash.Bytes(e.seed, e.w.Key(s, key[:0]))
 		if known, ok := e.settled.get(hash); ok {
-			rest = known
+			rest = int(known) + 1
 			break
 		}
 		if len(way) > e.w.FairSteps {
@@ -224,7 +224,7 @@ func (e *explorer[S]) settle(s S) error {
 		}
 	}
 	for i := range way {
-		steps := int(rest) + i
+		steps := rest + i
 		if steps > e.w.FairSteps {
 			return fmt.Errorf("a good end needs more than %d fair steps", e.w.FairSteps)
 		}

@@ -76,4 +76,26 @@ func TestFairStepsLeadToAGoodEnd(t *testing.T) {
 	require.Len(t, r.Choices, 4)
 	w.FairSteps = 8
 	require.Error(t, explore.Run(w, explore.Options{Depth: 100, States: 1000}).Failure)
+
+	line := explore.World[byte]{ // the fair steps lead back through states that have settled
+		First: []byte{0},
+		Next: func(n byte, yield func(byte)) {
+			if n < 100 {
+				yield(n + 1)
+			}
+		},
+		Key:   func(n byte, to []byte) []byte { return append(to, n) },
+		Check: func(byte) error { return nil },
+		Fair: func(n byte) (byte, bool) {
+			if n == 0 {
+				return n, true
+			}
+			return n - 1, false
+		},
+		FairSteps: 9,
+		Describe:  func(n byte) string { return string('0' + rune(n)) },
+	}
+	r = explore.Run(line, explore.Options{Depth: 200, States: 1000})
+	require.ErrorContains(t, r.Failure, "a good end needs more than 9 fair steps")
+	require.Len(t, r.Choices, 11)
 }
