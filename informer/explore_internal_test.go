@@ -84,10 +84,11 @@ func (silent) Logger() *zap.Logger { return zap.NewNop() }
 
 func newRun(breaks func(*run, *api.Change[*simulated]) bool) *run {
 	r := &run{known: map[string]*simulated{}, cached: map[string]*simulated{}, breaks: breaks}
-	o := Options[*simulated]{Handling: Handling{StuckAfter: -1, CrashOnPanic: true, ResyncPeriod: time.Second}}
+	o := Options[*simulated]{Handling: Handling{StuckAfter: -1, CrashOnPanic: true, ResyncPeriod: time.Hour}}
 	r.p = newPipeline(o, func(*pipeline[*simulated]) Feed { return silent{} })
 	r.p.life = runstate.Running
 	r.p.handlers.start = func(l *processListener[*simulated], now time.Time) {
+		l.resync.start(now)
 		l.start(context.Background(), func(l *processListener[*simulated]) []*group[*simulated] {
 			groups := r.p.takeBacklog(l)
 			for _, h := range r.handlers {
@@ -119,7 +120,7 @@ func (r *run) object(name string, uid types.UID) *simulated {
 	o := &simulated{}
 	o.Name, o.ResourceVersion, o.UID = name, fmt.Sprint(r.written), uid
 	if uid == "" {
-		o.UID = types.UID("u" + o.ResourceVersion)
+		o.UID = types.UID(name + o.ResourceVersion)
 	}
 	return o
 }
@@ -170,12 +171,12 @@ func (r *run) remove(name string, another bool) {
 	r.p.fifo.Delete(last, last.ResourceVersion)
 }
 
-func (r *run) list(change func(o *simulated) *simulated) {
+func (r *run) list(change func(name string, o *simulated) *simulated) {
 	first := !r.listed
 	r.listed = true
 	var list []*simulated
 	for _, name := range []string{"a", "b"} {
-		if o := change(r.known[name]); o != nil {
+		if o := change(name, r.known[name]); o != nil {
 			list = append(list, o)
 		} else if old := r.known[name]; old != nil {
 			r.gone(old, true)
@@ -261,6 +262,9 @@ func (h *exploredHandler) handle(n api.Change[*simulated]) {
 	if h.state[key] = n.Object; n.Type == api.Deleted {
 		delete(h.state, key)
 	}
+	if n.InitialList && runstate.IsClosed(h.l.synced) {
+		r.fail("%s gets %s of its initial list after the list has ended", h.name, n.Object.Name)
+	}
 	if h.expected != nil && !n.Resync {
 		h.compare(n)
 	}
@@ -278,8 +282,12 @@ func (h *exploredHandler) compare(n api.Change[*simulated]) {
 	h.expected[name] = h.expected[name][1:]
 }
 
-// step starts a call of a handler, or lets the one in flight return and starts the next.
+// step lets the call in flight return and starts the next. Without a call in flight, it does what the listener's
+// goroutine does when it wakes.
 func (h *exploredHandler) step() {
+	if h.next == nil {
+		<-h.l.wake
+	}
 	if h.l.nonBlocking {
 		h.l.delivery.Lock()
 		h.l.deliverAll()
@@ -298,9 +306,7 @@ func (h *exploredHandler) step() {
 	}
 }
 
-func (h *exploredHandler) busy() bool {
-	return h.next != nil || h.l.pending() > 0 || len(h.l.wake) > 0 && h.backlogged()
-}
+func (h *exploredHandler) busy() bool { return h.next != nil || len(h.l.wake) > 0 }
 
 // backlogged reports whether the backlog has a group, perhaps without notifications.
 func (h *exploredHandler) backlogged() bool {
@@ -316,34 +322,35 @@ func (h *exploredHandler) backlogged() bool {
 // exploredSteps are all steps. Each has a condition, and a line in the form of a transcript.
 var exploredSteps = func() (all []exploredStep) {
 	always := func(*run) bool { return true }
+	listed := func(r *run) bool { return r.listed }
 	write := func(line string, can func(*run) bool, do func(*run)) {
 		all = append(all, exploredStep{line, can, func(r *run) { r.written++; r.dirty = true; do(r) }})
 	}
 	for _, name := range []string{"a", "b"} {
 		exists := func(r *run) bool { return r.known[name] != nil }
-		listed := func(r *run) bool { return r.listed && (name == "a" || r.known["a"] != nil) }
 		write("put "+name, listed, func(r *run) { r.put(name, false) })
 		write("delete "+name+" ; create "+name, exists, func(r *run) { r.put(name, true) })
 		write("delete "+name, exists, func(r *run) { r.remove(name, false) })
 		write("delete another "+name, exists, func(r *run) { r.remove(name, true) })
 	}
-	write("list, nothing new", always, func(r *run) { r.list(func(o *simulated) *simulated { return o }) })
-	write("list, nothing left", always, func(r *run) { r.list(func(*simulated) *simulated { return nil }) })
+	write("list, nothing new", always, func(r *run) { r.list(func(_ string, o *simulated) *simulated { return o }) })
+	write("list, nothing left", always, func(r *run) { r.list(func(string, *simulated) *simulated { return nil }) })
 	for _, recreated := range []bool{false, true} {
 		write(fmt.Sprintf("list, a changed (recreated %v)", recreated), always, func(r *run) {
-			r.list(func(o *simulated) *simulated {
+			both := recreated && !r.listed
+			r.list(func(name string, o *simulated) *simulated {
 				switch {
-				case o == r.known["a"] && o != nil && !recreated:
-					return r.object("a", o.UID)
-				case o == r.known["a"] && (o != nil || r.known["b"] != nil):
-					return r.object("a", "")
+				case name == "b" && !both:
+					return o
+				case o != nil && !recreated:
+					return r.object(name, o.UID)
 				}
-				return o
+				return r.object(name, "")
 			})
 		})
 	}
 	write("bookmark", func(r *run) bool { return r.listed && !r.dirty }, func(r *run) { r.p.fifo.Bookmark(fmt.Sprint(r.written)) })
-	all = append(all, exploredStep{"resync", func(r *run) bool { return r.listed }, func(r *run) {
+	all = append(all, exploredStep{"resync", listed, func(r *run) {
 		for _, h := range r.handlers {
 			h.l.resync.next = time.Now()
 		}
@@ -409,6 +416,9 @@ func (r *run) check() {
 	}
 	if r.p.fifo.KnownLen() != len(r.known) {
 		r.fail("the queue knows %d objects instead of %d", r.p.fifo.KnownLen(), len(r.known))
+	}
+	if left := r.p.fifo.Len(); left > 0 && !r.dirty {
+		r.fail("the queue has changes of %d objects after a batch", left)
 	}
 	if len(r.p.handlers.all) != len(r.handlers) {
 		r.fail("a handler that left is still registered")
@@ -481,11 +491,18 @@ func (r *run) key() string {
 		flag(runstate.IsClosed(h.l.synced))
 		flag(h.next != nil)
 		flag(len(h.l.wake) > 0)
+		flag(h.l.resync.due(time.Now()))
 		for _, name := range []string{"a", "b"} {
 			object(h.state[api.Key{Name: name}])
 		}
 		for _, c := range h.taken {
 			change(c)
+		}
+		for _, name := range []string{"a", "b"} {
+			to = append(to, '/')
+			for _, c := range h.expected[name] {
+				change(c)
+			}
 		}
 		to = append(to, '/')
 		switch b := h.l.backlog.(type) {
