@@ -97,7 +97,7 @@ const (
 )
 
 // item is a part of what happens in a request. It contains everything that the client gets, so that a request can be
-// repeated from its begin.
+// repeated from its beginning.
 type item struct {
 	act     act
 	outcome outcome // of an end, and of probes in a sleep
@@ -119,7 +119,6 @@ type sight struct {
 	store   objects
 	staged  objects // the pages so far
 	listAt  moment  // the version of the first page
-	names   int     // names in use
 	script  [maxItems]item
 	items   int
 	open    bool // a watch is open
@@ -484,8 +483,10 @@ func (w *sight) differs() bool {
 
 // check notes a broken rule, or that a documented limit applies.
 func (w sight) check() sight {
+	differs := w.differs()
+	w.restore.excused = w.restore.excused && differs
 	switch {
-	case w.wrong != "" || !w.differs() || w.restore.excused:
+	case w.wrong != "" || !differs || w.restore.excused:
 	case w.life == 0:
 		w.wrong = "the store differs from the server, which was never restored"
 	case w.opaque || w.viewConfirm.pending:
@@ -530,14 +531,13 @@ func (w sight) writes(to func(sight)) {
 		return
 	}
 	now := w.objects(w.version)
-	for name := range min(w.names+1, w.mostNames) {
+	for name := range w.mostNames {
 		born := momentOf(w.life, w.version+1)
 		for _, born := range []moment{born, now[name].born, 0} {
 			if born == 0 && now[name].born == 0 || born == momentOf(w.life, w.version+1) && now[name].born != 0 {
 				continue // it deletes or changes what does not exist, or creates what exists
 			}
 			s := w
-			s.names = max(s.names, name+1)
 			s.write(name, born)
 			to(s.describe("the server writes version %d: %s, created at %d", s.version, sampleNames[name], born.version()))
 			if now[name].born == 0 {
@@ -559,7 +559,7 @@ func (w sight) restores(to func(sight)) {
 		}
 		clear(s.log[version:])
 		s.version, s.compacted, s.life = version, min(s.compacted, version), s.life+1
-		s.restore = ghost{excused: s.restore.excused}
+		s.restore = ghost{}
 		s.viewUp, s.trustUp = 0, 0
 		to(s.describe("the server is restored to version %d", version))
 	}
@@ -798,7 +798,8 @@ func (w sight) fair() (next sight, good bool) {
 	return w.perform().check(), false
 }
 
-// key appends what distinguishes the world from others. Times are rounded, because only a few of their values matter.
+// key appends what distinguishes the world from others. Times are rounded. Those
+// that are compared with a limit are exact up to the limit.
 func (w sight) key(to []byte) []byte {
 	seconds := func(t time.Time, step, most time.Duration) {
 		d := time.Duration(0)
@@ -819,7 +820,7 @@ func (w sight) key(to []byte) []byte {
 	for _, e := range w.log[:w.version] {
 		to = append(to, byte(e.name), byte(e.born), byte(e.at))
 	}
-	to = append(to, byte(w.version), byte(w.compacted), byte(w.life), byte(w.faults), byte(w.names))
+	to = append(to, byte(w.version), byte(w.compacted), byte(w.life), byte(w.faults))
 	s, c := w.s, w.viewConfirm
 	if w.life == 0 {
 		w.viewUp = 0
@@ -828,9 +829,9 @@ func (w sight) key(to []byte) []byte {
 	flags(s.list.unlimited, s.failures.outage, s.failures.relisted, c.pending, c.down, c.refused, s.serverPages, w.viewLasted >= time.Second)
 	to = append(to, byte(s.do), byte(s.list.need), byte(s.watchList.failures), byte(s.watches.failures), byte(s.failures.count), byte(c.probes), byte(len(w.viewVersion)), byte(len(s.list.token)))
 	to = append(append(to, w.viewVersion...), s.list.token...)
-	seconds(s.failures.at, 20*time.Second, 140*time.Second)
+	seconds(s.failures.at, time.Second, 121*time.Second)
 	seconds(s.watchList.after, time.Minute, 0)
-	to = append(to, byte(min(c.exposed, 31*time.Second)/(2*time.Second)), byte(min(w.viewUp, 31*time.Second)/(2*time.Second)),
+	to = append(to, byte(min(c.exposed, 31*time.Second)/time.Second), byte(min(w.viewUp, 31*time.Second)/time.Second),
 		byte(min(s.watches.silence, 80*time.Second)/(5*time.Second)), byte(w.wait/time.Second), byte(s.spread/time.Second), byte(w.listAt), byte(s.list.failing/time.Second))
 	for _, all := range []objects{w.viewStore, w.staged} {
 		for _, k := range all {
@@ -867,7 +868,6 @@ func reflectorWorlds(faults int) map[string]sight {
 		"busy":     {faults: faults - 1, mostNames: 2, mostWrites: 4, noWatchList: true, paged: true, s: state{failures: failureState{count: 3, at: noon}}},
 	}
 	for name, s := range worlds {
-		s.names = s.mostNames
 		for version := range 2 {
 			s.write(version%s.mostNames, momentOf(0, 1+version%s.mostNames))
 		}
@@ -915,7 +915,7 @@ func TestExplore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := exploring(t)
 			if name == "restores" || name == "late" {
-				first, o.States = first.watching(t), max(o.States, 15_000)
+				first, o.States = first.watching(t), max(o.States, 10_000)
 			}
 			r := explore.Run(reflectorWorld(first), o)
 			t.Log(r)
