@@ -540,8 +540,21 @@ func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.Worl
 		p.n++
 		return follow(p, breaks)
 	}
+	first := []path{follow(path{last: "> run"}, breaks)}
+	for step, s := range exploredSteps {
+		if !strings.HasPrefix(s.line, "handler") {
+			continue
+		}
+		list := slices.IndexFunc(exploredSteps, func(s exploredStep) bool { return strings.HasPrefix(s.line, "list, a") })
+		p := then(then(first[0], byte(list)), byte(step))
+		for p.fair != resting {
+			p = then(p, p.fair)
+		}
+		p.last = "> run ; list a ; " + s.line + " ; all calls return"
+		first = append(first, p)
+	}
 	return explore.World[path]{
-		First: []path{follow(path{last: "> run"}, breaks)},
+		First: first,
 		Next: func(p path, yield func(path)) {
 			for _, step := range p.can {
 				yield(then(p, step))
