@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,14 +19,6 @@ var serviceAccounts = api.Resource{Version: "v1", Kind: "ServiceAccount", Plural
 
 func scaleOf(c *apiclient.Client) *apiclient.Endpoint[*autoscalingv1.Scale, *autoscalingv1.Scale] {
 	return apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, web, "scale")
-}
-
-func newDeployment() *appsv1.Deployment {
-	replicas := int32(2)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
-	}
 }
 
 // TestSubresourceOptionsOnTheWire sends dry-run, field manager and field validation with every call that has them.

@@ -44,7 +44,6 @@ type rig struct {
 	recorder *recording.Recorder
 	client   *apiclient.Client
 	file     *bytes.Buffer
-	ends     []func() // of the informers
 }
 
 // record runs f in a bubble, and returns the recording.
@@ -71,7 +70,7 @@ func pause(d time.Duration) { <-time.After(d) }
 // follow runs an informer of a resource until the rig ends.
 func follow[T api.Object](r *rig, resource api.Resource, o informer.Options[T]) *informer.Informer[T] {
 	i := informer.New(apiclient.NewTyped[T](r.client, resource, ""), o)
-	r.ends = append(r.ends, r.Start(i.Run))
+	r.Start(i.Run)
 	synctest.Wait()
 	require.True(r, i.Status().Synced)
 	return i
@@ -417,12 +416,5 @@ func TestWrongRedactions(t *testing.T) {
 	} {
 		_, err := recording.New(io.Discard, recording.Options{Redact: []recording.Redaction{{Resource: c.resource, Path: c.path}}})
 		require.ErrorContains(t, err, c.says)
-	}
-}
-
-// endInformers ends the informers of follow, and their streams.
-func (r *rig) endInformers() {
-	for _, end := range r.ends {
-		end()
 	}
 }
