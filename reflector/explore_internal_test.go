@@ -129,7 +129,7 @@ type sight struct {
 	open    bool // a watch is open
 	restore ghost
 
-	// The view of the client in an open watch. Between requests, it is that of the fields above.
+	// The view of the client in an open watch. Between requests, it equals the fields above.
 	viewStore   objects
 	viewVersion string
 	viewConfirm confirmation

@@ -175,7 +175,7 @@ func (x *call) newestVisible() uint64 {
 }
 
 // Play makes a change as another server made it. It stores obj as it is, with its UID and its resource version, and
-// nothing checks or completes it; if kind is watch.Deleted, it removes the object. version is that of
+// nothing checks or completes it; if kind is watch.Deleted, it removes the object. version is the version of
 // the change. If the server has reached the version already, the change gets the next one. A definition of a
 // custom resource that is played has no effect on what is served: see Define. Play fails if the resource is not served
 // in its version, or if obj is not an object.

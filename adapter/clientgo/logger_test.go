@@ -11,7 +11,7 @@ import (
 	"github.com/leatproject/leat/adapter/zapslog"
 )
 
-// TestLogrThroughSlog tries the line that package zapslog names for a program whose logger is that of logr.
+// TestLogrThroughSlog tries the line that package zapslog names for a program that logs with logr.
 func TestLogrThroughSlog(t *testing.T) {
 	var lines []string
 	theirs := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, funcr.Options{})

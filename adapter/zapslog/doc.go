@@ -1,4 +1,4 @@
-// Package zapslog connects zap, which leat logs with, to log/slog. A program whose logger is that of logr needs one
+// Package zapslog connects zap, which leat logs with, to log/slog. A program that logs with logr needs one
 // step more, because logr converts to slog itself. The other direction is NewHandler of go.uber.org/zap/exp/zapslog.
 //
 // # Example

@@ -16,7 +16,7 @@ are measured. Each figure is the median of several rounds, followed by the lowes
 
 `
 
-// questions say what the IDs of the targets stand for.
+// questions explain the IDs of the targets.
 var questions = [][2]string{
 	{"P1", "events of a watch as whole Pods, JSON"},
 	{"P2", "events of a watch in 8 fields, JSON"},

@@ -161,7 +161,7 @@ func (p *plane) etcd(t *testing.T) *program {
 	return etcd
 }
 
-// flags are those of envtest. Later ones win.
+// flags are the flags that envtest passes. Later ones win.
 func (p *plane) flags(more ...string) []string {
 	host, port, _ := net.SplitHostPort(p.address)
 	return append([]string{

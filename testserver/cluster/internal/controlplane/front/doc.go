@@ -7,7 +7,7 @@
 //
 // # Promises
 //
-//  1. The flags are those of the real programs, with their types. Flags without an effect are named once.
+//  1. The programs take the flags of the real ones, with their types. Flags without an effect are named once.
 //  2. A kube-apiserver without an etcd ends after --storage-initialization-timeout, by default a minute.
 //  3. Keys and tokens appear in no error.
 //
