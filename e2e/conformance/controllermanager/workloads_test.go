@@ -50,7 +50,8 @@ func TestDeployment(t *testing.T) {
 	require.Len(t, sets.Items, 2, "the old ReplicaSet stays, for a way back")
 
 	scale := must.Get(client.AppsV1().Deployments(namespace).GetScale(t.Context(), "d", metav1.GetOptions{}))(t)
-	scale.Spec.Replicas = 1
+	// As kubectl scale does: whatever version the controller has written meanwhile.
+	scale.ResourceVersion, scale.Spec.Replicas = "", 1
 	must.Get(client.AppsV1().Deployments(namespace).UpdateScale(t.Context(), "d", scale, metav1.UpdateOptions{}))(t)
 	done("2", 1)
 }
