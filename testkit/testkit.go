@@ -22,6 +22,8 @@ import (
 // Options are the options of Run. The zero value is a server with the built-in resources of testserver.
 type Options struct {
 	Server testserver.Options
+	// From is a server that is forked instead, with its options; see testserver.Server.Fork. Nil means a new server.
+	From *testserver.Server
 	// Resources are registered in addition, without a schema. A test can also create a CustomResourceDefinition.
 	Resources []api.Resource
 }
@@ -55,7 +57,12 @@ func Run(t *testing.T, o Options, test func(*Kit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		k := &Kit{T: t, Server: testserver.New(o.Server), sent: make(chan struct{}, 1)}
+		k := &Kit{T: t, sent: make(chan struct{}, 1)}
+		if o.From != nil {
+			k.Server = o.From.Fork()
+		} else {
+			k.Server = testserver.New(o.Server)
+		}
 		k.Server.Register(o.Resources...)
 		core, logs := observer.New(zapcore.InfoLevel)
 		k.logs = logs

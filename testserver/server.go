@@ -68,16 +68,9 @@ func NewExtended(o Options, e extension.Extension) *Server {
 	if e.Resources == nil {
 		e.Resources = registry.Builtins()
 	}
-	s := &Server{options: o, extension: e, pipe: pipe.Listen(), conns: map[net.Conn]bool{}}
-	s.store = store.New(o.FirstVersion-uint64(len(firstNamespaces)), o.History, o.Seed)
-	s.writer = writer.New(s.store, writer.Options{
-		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
-		NamespaceLifecycle: o.NamespaceLifecycle,
-		Definition:         e.Definition,
-		Settle:             e.Settle,
-	})
+	s := newServer(o, e, store.New(o.FirstVersion-uint64(len(firstNamespaces)), o.History, o.Seed))
+	s.writer = writer.New(s.store, s.writerOptions())
 	s.writer.PauseDeletions(o.DeletionPause)
-	s.log.limit = o.RequestLog
 	if o.TLS {
 		s.cert = pipe.NewCertificate()
 	}
@@ -94,6 +87,22 @@ func NewExtended(o Options, e extension.Extension) *Server {
 	defer s.store.Unlock()
 	s.store.Compact()
 	return s
+}
+
+func newServer(o Options, e extension.Extension, objects *store.Store) *Server {
+	return &Server{
+		options: o, extension: e, store: objects, pipe: pipe.Listen(), conns: map[net.Conn]bool{}, log: requestLog{limit: o.RequestLog},
+	}
+}
+
+func (s *Server) writerOptions() writer.Options {
+	o := s.options
+	return writer.Options{
+		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
+		NamespaceLifecycle: o.NamespaceLifecycle,
+		Definition:         s.extension.Definition,
+		Settle:             s.extension.Settle,
+	}
 }
 
 // define adds resources and returns the collection of namespaces.

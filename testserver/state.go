@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/disturb"
+	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
@@ -177,6 +178,38 @@ func nameOf(tree object.Tree) string {
 
 func keyOf(tree object.Tree) api.Key {
 	return api.Key{Namespace: object.TextAt(tree, "metadata", "namespace"), Name: object.TextAt(tree, "metadata", "name")}
+}
+
+// Fork returns a new server with the state of this one at one version: the objects, their versions and UIDs, the
+// resources, and the logs of containers. The servers share the memory of what has not changed, and neither sees later
+// writes to the other one. The fork has the options of this server, its certificate, and nothing that belongs to its
+// clients: no faults, no log of requests, no watches and no history. So a watch, a list or a continue token of an
+// earlier version gets 410, as after a restart of etcd that compacts. Equal requests to both give equal objects.
+//
+// A write of several steps that is in progress stays as it is in the fork: a pod that this server has marked and not
+// yet removed stays marked.
+//
+// Fork panics if the server belongs to a Cluster, which has a Fork of its own.
+func (s *Server) Fork() *Server {
+	if s.extension.Connect != nil {
+		panic("testserver: Server.Fork: the server belongs to a cluster; call Cluster.Fork")
+	}
+	return s.ForkExtended(s.extension)
+}
+
+// ForkExtended is Fork with another extension. Its resources replace those of this server. Only modules below
+// testserver can use it.
+func (s *Server) ForkExtended(e extension.Extension) *Server {
+	s.store.Lock()
+	defer s.store.Unlock()
+	out := newServer(s.options, e, s.store.Fork(e.Resources))
+	out.cert = s.cert
+	if e.Connect != nil {
+		e.Connect(out.store)
+	}
+	out.writer = s.writer.Fork(out.store, out.writerOptions())
+	out.writer.PauseDeletions(s.options.DeletionPause)
+	return out
 }
 
 // Snapshot is the state of the whole server at one version. It never changes, and the server's history need not reach

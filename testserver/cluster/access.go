@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -27,8 +28,9 @@ const serviceAccount = "ServiceAccount"
 // admin is the user of Config.
 var admin = registry.User{Name: "kubernetes-admin", Groups: []string{"system:masters"}}
 
-// secure adds authentication, authorization and admission to an extension, and their controllers to the cluster.
-func (c *Cluster) secure(e *extension.Extension) error {
+// secure adds authentication, authorization and admission to an extension, and their controllers to the cluster, which
+// is a fork of another one if from is not nil.
+func (c *Cluster) secure(e *extension.Extension, from *Cluster) error {
 	factory := informers.New()
 	o := identity.Options{
 		Tokens: identity.Tokens{}, NoAnonymous: c.options.NoAnonymous, ClientCAs: c.options.ClientCAs,
@@ -56,11 +58,15 @@ func (c *Cluster) secure(e *extension.Extension) error {
 	default:
 		o.Authorizer, o.Rules = authorizer.AuthorizerFunc(all.Authorize), all
 	}
-	var err error
-	if c.users, err = identity.New(factory, o); err != nil {
-		return fmt.Errorf("cluster: %w", err)
+	if from != nil {
+		c.users = from.users.Fork(factory, o)
+	} else {
+		var err error
+		if c.users, err = identity.New(factory, o); err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+		c.token = c.users.NewToken(admin)
 	}
-	c.token = c.users.NewToken(admin)
 	chain, err := admission.New(factory, admission.Options{
 		Enabled: c.options.EnableAdmissionPlugins, Disabled: c.disabled(), Authorizer: o.Authorizer, Check: check,
 		Service: c.options.WebhookService, Dial: c.options.WebhookDial,
@@ -74,8 +80,11 @@ func (c *Cluster) secure(e *extension.Extension) error {
 		connect(s)
 		factory.Connect(s)
 	}
-	e.Authenticate, e.Admission = c.users.Authenticate, chain
-	e.Resources = c.users.Resources(e.Resources)
+	e.Authenticate = func(r *http.Request) (registry.User, error) {
+		c.wake()
+		return c.users.Authenticate(r)
+	}
+	e.Admission = chain
 	return nil
 }
 

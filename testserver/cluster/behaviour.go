@@ -141,10 +141,17 @@ func (b Behaviour) parts(lenient bool, ca []byte) []part {
 }
 
 // behave runs the controllers and the parts until ctx ends. If the server serves several listeners, they run once.
+// In a fork, they begin with the first request or the first change.
 func (c *Cluster) behave(ctx context.Context) error {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case <-c.woken:
+	case <-c.written:
 	case <-ctx.Done():
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -31,50 +33,37 @@ import (
 type Cluster struct {
 	Server *testserver.Server
 
-	options Options
-	objects *store.Store // of Server
-	custom  *definitions.Definitions
-	users   *identity.Identity
-	token   string // of Config
+	options    Options
+	objects    *store.Store // of Server
+	custom     *definitions.Definitions
+	aggregator *aggregation.Aggregator
+	schemas    *openapi.Documents
+	users      *identity.Identity
+	token      string                                   // of Config
+	installed  func(schema.GroupResource, api.Key) bool // whether every new cluster has an object
 	// controllers run beside the server and use its store.
 	controllers []func(context.Context) error
 	turn        chan struct{} // has an element while a Run runs the behaviour
+	// The behaviour of a fork begins when wake was called, which closes woken, or when written closes.
+	wake           func()
+	woken, written <-chan struct{}
 }
 
 // New creates a cluster with the built-in resources of Kubernetes. It serves requests after Run or Serve is called. It
 // fails if a CustomResourceDefinition cannot be read or is invalid, if a key of Accounts cannot be used, or if a plugin
 // is unknown.
 func New(o Options) (*Cluster, error) {
-	custom, err := definitions.New(definitions.Options{Dial: o.WebhookDial, Service: o.WebhookService})
+	c := newCluster(o)
+	c.wake()
+	c.custom = definitions.New(definitions.Options{Dial: o.WebhookDial, Service: o.WebhookService})
+	c.aggregator = aggregation.New()
+	e, err := c.extension(nil)
 	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
-	}
-	c := &Cluster{options: o, custom: custom, turn: make(chan struct{}, 1)}
-	var installed func(schema.GroupResource, api.Key) bool
-	var schemas *openapi.Documents
-	var others *documents.Documents
-	aggregator := aggregation.New()
-	e := extension.Extension{
-		Connect: func(s *store.Store) {
-			c.objects, schemas, others = s, openapi.New(s.Definitions), documents.New(s.Definitions, c.users)
-			aggregator.Connect(s)
-		},
-		Resources:  append(withManagers(builtin.Resources()), custom.Resource()),
-		Definition: custom.Definition,
-		Settle:     definitions.Settle,
-		Documents: func(w http.ResponseWriter, r *http.Request, _ registry.User) bool {
-			return schemas.Serve(w, r) || others.Serve(w, r)
-		},
-		Keep:   func(resource schema.GroupResource, key api.Key) bool { return installed(resource, key) },
-		Groups: aggregator.Groups,
-		Proxy:  aggregator.Serve,
-	}
-	c.controllers = append(c.controllers, aggregator.Run)
-	if err := c.secure(&e); err != nil {
 		return nil, err
 	}
+	e.Resources = c.users.Resources(append(withManagers(builtin.Resources()), c.custom.Resource()))
 	c.Server = testserver.NewExtended(o.server(), e)
-	if installed, err = bootstrap.Install(c.objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
+	if c.installed, err = bootstrap.Install(c.objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	crds, err := o.definitions()
@@ -87,6 +76,53 @@ func New(o Options) (*Cluster, error) {
 	return c, nil
 }
 
+func newCluster(o Options) *Cluster {
+	woken := make(chan struct{})
+	return &Cluster{options: o, turn: make(chan struct{}, 1), woken: woken, wake: sync.OnceFunc(func() { close(woken) })}
+}
+
+// Fork returns a new cluster with the state of this one; see testserver.Server.Fork. It accepts the tokens and
+// certificates of this one, and serves requests after Run or Serve is called. Its behaviour begins with the first
+// request or the first change, so an idle fork is cheap. A fork in a testing/synctest bubble may be of a cluster
+// outside of it.
+func (c *Cluster) Fork() *Cluster {
+	out := newCluster(c.options)
+	out.custom, out.aggregator, out.token, out.installed = c.custom.Fork(), c.aggregator.Fork(), c.token, c.installed
+	e, err := out.extension(c)
+	if err != nil {
+		panic(fmt.Sprintf("cluster: fork with options that New accepted: %v", err))
+	}
+	builtins := slices.DeleteFunc(c.objects.Definitions(), func(d *registry.Definition) bool { return d.Custom })
+	e.Resources = out.users.Resources(builtins)
+	out.Server = c.Server.ForkExtended(e)
+	out.written = out.objects.NextVersion()
+	return out
+}
+
+// extension returns what a cluster adds to a server. from is the cluster of which it is a fork, or nil.
+func (c *Cluster) extension(from *Cluster) (extension.Extension, error) {
+	var others *documents.Documents
+	e := extension.Extension{
+		Connect: func(s *store.Store) {
+			c.objects, others = s, documents.New(s.Definitions, c.users)
+			if c.schemas = openapi.New(s.Definitions); from != nil {
+				c.schemas = from.schemas.Fork(s.Definitions)
+			}
+			c.aggregator.Connect(s)
+		},
+		Definition: c.custom.Definition,
+		Settle:     definitions.Settle,
+		Documents: func(w http.ResponseWriter, r *http.Request, _ registry.User) bool {
+			return c.schemas.Serve(w, r) || others.Serve(w, r)
+		},
+		Keep:   func(resource schema.GroupResource, key api.Key) bool { return c.installed(resource, key) },
+		Groups: c.aggregator.Groups,
+		Proxy:  c.aggregator.Serve,
+	}
+	c.controllers = append(c.controllers, c.aggregator.Run)
+	return e, c.secure(&e, from)
+}
+
 // Start creates a cluster that runs until the test ends. It also works in a testing/synctest bubble, on fake time. The
 // test fails if the options are wrong.
 func Start(t testing.TB, o Options) *Cluster {
@@ -95,6 +131,14 @@ func Start(t testing.TB, o Options) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c.start(t)
+}
+
+// StartFork returns a fork of the cluster that runs until the test ends. This cluster need not run.
+func (c *Cluster) StartFork(t testing.TB) *Cluster { return c.Fork().start(t) }
+
+// start runs the cluster until the test ends.
+func (c *Cluster) start(t testing.TB) *Cluster {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()

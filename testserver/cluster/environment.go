@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -175,6 +176,11 @@ func (e *Environment) startCluster(objects []manifest) error {
 	if err := c.install(objects); err != nil {
 		return err
 	}
+	return e.serve(c)
+}
+
+// serve serves a cluster on a free port of loopback.
+func (e *Environment) serve(c *Cluster) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("cluster: listen: %w", err)
@@ -194,6 +200,32 @@ func (e *Environment) startCluster(objects []manifest) error {
 		QPS:             -1,
 	}
 	return nil
+}
+
+// Fork returns a running environment with a fork of the cluster, on a port of its own; see Cluster.Fork. The fork ends
+// with the test. Its webhook configurations name the webhooks of this environment. This environment need not run. In a
+// testing/synctest bubble, use Cluster.StartFork. The test fails before Start, and with an existing cluster.
+func (e *Environment) Fork(t testing.TB) *Environment {
+	t.Helper()
+	if e.Cluster == nil {
+		t.Fatal("cluster: an environment without a cluster of its own cannot be forked")
+	}
+	out := *e
+	out.undo, out.last = nil, nil
+	err := out.serve(e.Cluster.Fork())
+	if err == nil {
+		out.started, out.stopped = true, false
+		t.Cleanup(func() {
+			if err := out.Stop(); err != nil {
+				t.Errorf("cluster: stop a fork: %v", err)
+			}
+		})
+		out.KubeConfig, err = kubeconfigOf(out.Config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &out
 }
 
 // existing reports whether the environment uses a cluster that exists.

@@ -41,6 +41,7 @@ type Definition struct {
 	ReturnsDeleted bool   // the answer to a deletion is the object instead of a Status
 	Graceful       bool   // a deletion waits for the kubelet (pods)
 	Untyped        bool   // contents have no types; such a server has no nodes
+	CallsWebhook   bool   // converts with a webhook
 	scale          bool   // has a scale subresource
 	Fields         func(object.Tree) []FieldValue
 	Default        func(object.Tree) // sets what the decoder of kube-apiserver sets, before the field managers

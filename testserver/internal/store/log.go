@@ -76,6 +76,17 @@ func (l *Logs) From(log *Log, n int) ([]LogLine, <-chan struct{}) {
 	return slices.Clone(log.lines[n:]), log.written.Wait()
 }
 
+// copies returns copies of all logs.
+func (l *Logs) copies() map[containerID]*Log {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[containerID]*Log, len(l.containers))
+	for id, log := range l.containers {
+		out[id] = &Log{lines: slices.Clip(log.lines)}
+	}
+	return out
+}
+
 // forget deletes the logs of a pod that was deleted.
 func (l *Logs) forget(pod types.UID) {
 	l.mu.Lock()

@@ -1,6 +1,10 @@
 package store
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
 
 // State is the state of a whole store at one version. It never changes, and the history need not reach back to it. It
 // is cheap because it shares its memory with the store.
@@ -60,4 +64,31 @@ func (s *Store) Restore(to *State) {
 	}
 	s.advanced.Fire()
 	s.restored.Fire()
+}
+
+// Fork returns a store with the state, the version and the resources of this one. Both share the memory of the objects,
+// and neither sees what happens to the other one later. The fork has no history, as after Compact. definitions replace
+// those of their resources. The caller holds the lock.
+func (s *Store) Fork(definitions []*registry.Definition) *Store {
+	out := s.Empty()
+	for _, c := range s.order {
+		d := c.Definition()
+		out.Define(d)
+		if d.Alias.Resource == "" {
+			fork := out.collections[d.GroupResource()]
+			fork.root = c.root
+			fork.start(fork.base)
+		}
+	}
+	for _, d := range definitions {
+		out.Define(d)
+	}
+	for _, c := range out.order {
+		if d := c.Definition().Fresh(); d != c.Definition() {
+			out.Define(d)
+			c.reclaim()
+		}
+	}
+	out.logs.containers = s.logs.copies()
+	return out
 }

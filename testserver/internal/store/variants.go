@@ -40,13 +40,13 @@ func (r *Record) isIn(d *registry.Definition, served string) bool {
 	if d.Untyped { // a version adds only kind and apiVersion, which no record has
 		return true
 	}
-	if r.def != d || d.Alias.Resource != "" {
+	switch {
+	case d.Alias.Resource != "":
 		return false
+	case d.FromCRD:
+		return r.def == d && served == r.stored
 	}
-	if !d.FromCRD {
-		return served == d.Stored()
-	}
-	return served == r.stored
+	return r.def.Resource == d.Resource && served == d.Stored() // the definition of a fork may be another one
 }
 
 // In returns the record in a served version of a resource, by the present rules of the resource. The

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,20 @@ type Options struct {
 
 // New returns the rules of writes to a store.
 func New(s *store.Store, o Options) *Writer { return &Writer{store: s, options: o} }
+
+// Fork returns the rules of writes to a fork of the store. A definition that converts with a webhook is made again by
+// the options, because the connections to webhooks belong to one server. The caller holds the lock.
+func (wr *Writer) Fork(s *store.Store, o Options) *Writer {
+	out := New(s, o)
+	out.crds = maps.Clone(wr.crds)
+	maps.DeleteFunc(out.crds, func(_ *store.Record, crd parsedCRD) bool {
+		return crd.definition != nil && crd.definition.CallsWebhook
+	})
+	s.Lock()
+	defer s.Unlock()
+	out.serveCRDs()
+	return out
+}
 
 // now returns the present time as objects contain it: in UTC and whole seconds.
 func now() string { return time.Now().UTC().Format(time.RFC3339) }

@@ -87,9 +87,7 @@ func New(f *informers.Factory, o Options) (*Chain, error) {
 	if c.builtins, err = newBuiltins(f, o, on); err != nil {
 		return nil, err
 	}
-	if err := c.addDynamic(on); err != nil {
-		return nil, err
-	}
+	c.addDynamic(on)
 	if slices.Contains(on, quotaName) {
 		if c.quota, err = newQuotas(f); err != nil {
 			return nil, err
@@ -99,29 +97,20 @@ func New(f *informers.Factory, o Options) (*Chain, error) {
 }
 
 // addDynamic adds webhooks and policies.
-func (c *Chain) addDynamic(on []string) error {
+func (c *Chain) addDynamic(on []string) {
 	has := func(name string) bool { return slices.Contains(on, name) }
 	if has(policyMutation) {
 		c.mutating = append(c.mutating, newMutatingPolicies(c.factory, c.options.Authorizer))
 	}
 	if has(webhookMutation) {
-		plugin, err := c.newMutatingWebhooks()
-		if err != nil {
-			return err
-		}
-		c.mutating = append(c.mutating, plugin)
+		c.mutating = append(c.mutating, c.newMutatingWebhooks())
 	}
 	if has(policyValidation) {
 		c.validating = append(c.validating, newValidatingPolicies(c.factory, c.options.Authorizer))
 	}
 	if has(webhookValidation) {
-		plugin, err := c.newValidatingWebhooks()
-		if err != nil {
-			return err
-		}
-		c.validating = append(c.validating, plugin)
+		c.validating = append(c.validating, c.newValidatingWebhooks())
 	}
-	return nil
 }
 
 // Mutate implements extension.Admission.

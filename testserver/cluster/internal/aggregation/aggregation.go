@@ -22,10 +22,15 @@ import (
 
 // Aggregator keeps the APIServices of one server.
 type Aggregator struct {
-	store  *store.Store
-	known  map[string]service                      // by name; only Run uses it
-	served map[*store.Record][]schema.GroupVersion // of definitions; only Run uses it
-	remote atomic.Pointer[[]service]               // those with a Service, in the order of discovery
+	store *store.Store
+	last  atomic.Pointer[synced] // what the last sync found; never nil
+}
+
+// synced is what a sync found. It never changes.
+type synced struct {
+	known  map[string]service // by name
+	remote []service          // those with a Service, in the order of discovery
+	served map[*store.Record][]schema.GroupVersion
 }
 
 // service is what an APIService says.
@@ -40,7 +45,18 @@ type service struct {
 }
 
 // New returns an aggregator without a server.
-func New() *Aggregator { return &Aggregator{known: map[string]service{}} }
+func New() *Aggregator {
+	a := &Aggregator{}
+	a.last.Store(&synced{})
+	return a
+}
+
+// Fork returns an aggregator without a server, for a fork of the cluster. It knows what this one found last.
+func (a *Aggregator) Fork() *Aggregator {
+	out := &Aggregator{}
+	out.last.Store(a.last.Load())
+	return out
+}
 
 // Connect gives the aggregator the objects of a server. It is called before the first request.
 func (a *Aggregator) Connect(s *store.Store) { a.store = s }
@@ -90,38 +106,37 @@ func (a *Aggregator) view(of schema.GroupResource) store.View {
 
 // sync brings the APIServices to what they should be.
 func (a *Aggregator) sync() error {
-	wanted := a.wanted()
-	present := map[string]service{}
-	var remote []service
+	last, next := a.last.Load(), &synced{known: map[string]service{}}
+	var wanted map[string]schema.GroupVersion
+	wanted, next.served = a.wanted(last.served)
 	for r := range a.view(apiServices).All() {
-		s := a.known[r.Key.Name]
+		s := last.known[r.Key.Name]
 		if s.record != r {
 			s = parse(r)
 		}
-		present[r.Key.Name] = s
+		next.known[r.Key.Name] = s
 		switch {
 		case s.managed && wanted[r.Key.Name] == (schema.GroupVersion{}):
 			a.drop(r)
 		case s.reference != nil:
-			remote = append(remote, s)
+			next.remote = append(next.remote, s)
 			if err := a.report(s); err != nil {
 				return err
 			}
 		}
 	}
-	a.known = present
 	for name, gv := range wanted {
-		if present[name].record == nil {
+		if next.known[name].record == nil {
 			if err := a.create(name, gv); err != nil {
 				return err
 			}
 		}
 	}
-	slices.SortFunc(remote, func(x, y service) int {
+	slices.SortFunc(next.remote, func(x, y service) int {
 		return cmp.Or(cmp.Compare(y.group, x.group), cmp.Compare(x.gv.Group, y.gv.Group),
 			cmp.Compare(y.version, x.version), version.CompareKubeAwareVersionStrings(y.gv.Version, x.gv.Version))
 	})
-	a.remote.Store(&remote)
+	a.last.Store(next)
 	return nil
 }
 
@@ -137,13 +152,15 @@ func parse(r *store.Record) service {
 	}
 }
 
-// wanted returns the served versions of custom resources, by the names of their APIServices.
-func (a *Aggregator) wanted() map[string]schema.GroupVersion {
-	out := map[string]schema.GroupVersion{}
-	present := map[*store.Record][]schema.GroupVersion{}
+// wanted returns the served versions of custom resources, by the names of their APIServices and by the definitions.
+// known are those of the last sync.
+func (a *Aggregator) wanted(known map[*store.Record][]schema.GroupVersion) (
+	out map[string]schema.GroupVersion, present map[*store.Record][]schema.GroupVersion,
+) {
+	out, present = map[string]schema.GroupVersion{}, map[*store.Record][]schema.GroupVersion{}
 	for r := range a.view(registry.CRDs).All() {
-		all, known := a.served[r]
-		if !known {
+		all, ok := known[r]
+		if !ok {
 			all = served(r)
 		}
 		present[r] = all
@@ -151,8 +168,7 @@ func (a *Aggregator) wanted() map[string]schema.GroupVersion {
 			out[gv.Version+"."+gv.Group] = gv
 		}
 	}
-	a.served = present
-	return out
+	return out, present
 }
 
 // served returns the served versions of a definition.
@@ -194,18 +210,10 @@ func (a *Aggregator) drop(r *store.Record) {
 	}
 }
 
-// services returns the APIServices with a Service.
-func (a *Aggregator) services() []service {
-	if all := a.remote.Load(); all != nil {
-		return *all
-	}
-	return nil
-}
-
 // Groups returns the groups that belong to Services.
 func (a *Aggregator) Groups() []registry.RemoteGroup {
 	var out []registry.RemoteGroup
-	for _, s := range a.services() {
+	for _, s := range a.last.Load().remote {
 		if last := len(out) - 1; last >= 0 && out[last].Name == s.gv.Group {
 			out[last].Versions = append(out[last].Versions, s.gv.Version)
 			continue
@@ -217,7 +225,7 @@ func (a *Aggregator) Groups() []registry.RemoteGroup {
 
 // Serve answers a request for a version that belongs to a Service. It returns false for others.
 func (a *Aggregator) Serve(w http.ResponseWriter, r *http.Request) bool {
-	all := a.services()
+	all := a.last.Load().remote
 	if len(all) == 0 {
 		return false
 	}

@@ -32,7 +32,8 @@ type Options struct {
 
 // Definitions makes resources from CustomResourceDefinitions.
 type Definitions struct {
-	converters *conversion.CRConverterFactory
+	options    Options
+	converters func() (*conversion.CRConverterFactory, error)
 	transports *transports
 
 	mu    sync.Mutex // guards the field below
@@ -47,13 +48,27 @@ type known struct {
 }
 
 // New returns Definitions without resources.
-func New(o Options) (*Definitions, error) {
+func New(o Options) *Definitions {
 	used := &transports{}
-	converters, err := conversion.NewCRConverterFactory(services(o.Service), used.callers(o))
-	if err != nil {
-		return nil, fmt.Errorf("definitions: prepare conversions: %w", err)
+	return &Definitions{
+		options: o, transports: used, known: map[string]known{},
+		converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
+			return conversion.NewCRConverterFactory(services(o.Service), used.callers(o))
+		}),
 	}
-	return &Definitions{converters: converters, transports: used, known: map[string]known{}}, nil
+}
+
+// Fork returns Definitions for a fork of the cluster. Both share the resources that call no webhook.
+func (d *Definitions) Fork() *Definitions {
+	out := New(d.options)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, k := range d.known {
+		if !k.result.CallsWebhook {
+			out.known[name] = k
+		}
+	}
+	return out
 }
 
 // errNotServed is the answer of Definition for a definition whose names are not accepted.
@@ -101,6 +116,7 @@ func (d *Definitions) parse(tree object.Tree) (*registry.Definition, error) {
 		return nil, fmt.Errorf("definitions: %w", err)
 	}
 	out.FromCRD = true
+	out.CallsWebhook = crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 	out.ListKind = crd.Status.AcceptedNames.ListKind
 	out.StoredVersion = schema.storage
 	for _, v := range crd.Spec.Versions {

@@ -85,8 +85,7 @@ func submit(t testing.TB, text string) object.Tree {
 
 func newDefinitions(t testing.TB) *definitions.Definitions {
 	t.Helper()
-	d, err := definitions.New(definitions.Options{})
-	require.NoError(t, err)
+	d := definitions.New(definitions.Options{})
 	t.Cleanup(d.Close)
 	return d
 }

@@ -1,7 +1,7 @@
 // Package definitions has custom resources as kube-apiserver has them: the resource customresourcedefinitions itself,
 // and the resources that its objects define. The rules are those of k8s.io/apiextensions-apiserver, used as a library.
 //
-//	all, err := definitions.New(definitions.Options{})
+//	all := definitions.New(definitions.Options{})
 //	server := testserver.NewExtended(options, extension.Extension{
 //		Resources:  []*registry.Definition{all.Resource()},
 //		Definition: all.Definition,

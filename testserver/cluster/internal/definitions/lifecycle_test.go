@@ -158,11 +158,10 @@ func TestWebhookConverts(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(converter))
 	defer server.Close()
 	var asked string
-	d, err := definitions.New(definitions.Options{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	d := definitions.New(definitions.Options{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		asked = address
 		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 	}})
-	require.NoError(t, err)
 	defer d.Close()
 	crd := create(t, gears)
 	object.MapAt(crd, "spec")["conversion"] = object.Tree{"strategy": "Webhook", "webhook": object.Tree{

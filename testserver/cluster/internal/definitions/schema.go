@@ -73,11 +73,13 @@ func (d *Definitions) newSchema(crd *apiextensionsv1.CustomResourceDefinition) (
 	if s.storage == "" {
 		return nil, errors.New("definitions: the definition has no storage version")
 	}
-	_, converter, err := d.converters.NewConverter(crd)
+	converters, err := d.converters()
+	if err == nil {
+		_, s.converter, err = converters.NewConverter(crd)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("definitions: prepare the conversion: %w", err)
 	}
-	s.converter = converter
 	return s, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"crypto/subtle"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -97,16 +98,36 @@ func New(f *informers.Factory, o Options) (*Identity, error) {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
 	i := &Identity{options: o, factory: f, generator: generator, keys: keys, authority: newAuthority()}
-	audiences := authenticator.Audiences{o.Issuer}
-	accounts := serviceaccount.JWTTokenAuthenticator([]string{o.Issuer}, keys, audiences, serviceaccount.NewValidator(getter{f}))
+	i.accept()
+	return i, nil
+}
+
+// Fork returns the identities of a fork of the server, which accepts the tokens and certificates of this one. o has the
+// Authorizer and the Rules of the fork.
+func (i *Identity) Fork(f *informers.Factory, o Options) *Identity {
+	by, rules := o.Authorizer, o.Rules
+	o = i.options
+	o.Authorizer, o.Rules = by, rules
+	out := &Identity{options: o, factory: f, generator: i.generator, keys: i.keys, authority: i.authority}
+	i.mu.Lock()
+	out.issued = maps.Clone(i.issued)
+	i.mu.Unlock()
+	out.accept()
+	return out
+}
+
+// accept prepares the authentication of requests.
+func (i *Identity) accept() {
+	audiences := authenticator.Audiences{i.options.Issuer}
+	accounts := serviceaccount.JWTTokenAuthenticator(
+		[]string{i.options.Issuer}, i.keys, audiences, serviceaccount.NewValidator(getter{i.factory}))
 	static := authenticator.WrapAudienceAgnosticToken(audiences, authenticator.TokenFunc(i.lookup))
 	token := tokenunion.New(static, accounts)
 	// kube-apiserver asks first whether the token is its own one, and the answer is a part of errors.
 	own := authenticator.TokenFunc(func(context.Context, string) (*authenticator.Response, bool, error) { return nil, false, nil })
 	i.tokens = group.NewAuthenticatedGroupAdder(requestunion.New(bearertoken.New(own), bearertoken.New(token)))
 	i.all = i.authenticators(token)
-	i.impersonate = newImpersonation(o.Authorizer)
-	return i, nil
+	i.impersonate = newImpersonation(i.options.Authorizer)
 }
 
 // authenticators returns all ways to authenticate a request, in the order of kube-apiserver.

@@ -15,9 +15,13 @@ func (i *Identity) Resources(all []*registry.Definition) []*registry.Definition 
 	actions := i.reviews()
 	for n, d := range out {
 		own := *d
-		own.Act = actions[d.GroupResource()]
-		if d.GroupResource() == (schema.GroupResource{Resource: "serviceaccounts"}) {
+		switch act := actions[d.GroupResource()]; {
+		case act != nil:
+			own.Act = act
+		case d.GroupResource() == (schema.GroupResource{Resource: "serviceaccounts"}):
 			own.Actions = map[string]registry.Action{"token": i.RequestToken}
+		default:
+			continue
 		}
 		out[n] = &own
 	}

@@ -40,11 +40,14 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// AddEventHandler adds a handler. Refresh calls it.
+// AddEventHandler adds a handler, and calls it for the objects that the others know. Refresh calls it for the rest.
 func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handlers = append(i.handlers, h)
+	for _, r := range i.seen {
+		i.call([]cache.ResourceEventHandler{h}, nil, r)
+	}
 	return synced{}, nil
 }
 
@@ -76,19 +79,19 @@ func (i *informer) refresh() {
 	}
 	for path, r := range now {
 		if before := i.seen[path]; before != r {
-			i.call(before, r)
+			i.call(i.handlers, before, r)
 		}
 	}
 	for path, before := range i.seen {
 		if now[path] == nil {
-			i.call(before, nil)
+			i.call(i.handlers, before, nil)
 		}
 	}
 	i.seen = now
 }
 
-// call tells the handlers of one change. The caller holds the lock.
-func (i *informer) call(before, after *store.Record) {
+// call tells handlers of one change. The caller holds the lock.
+func (i *informer) call(handlers []cache.ResourceEventHandler, before, after *store.Record) {
 	d := i.objects.factory.Kind(i.objects.kind)
 	if d == nil {
 		return
@@ -104,7 +107,7 @@ func (i *informer) call(before, after *store.Record) {
 		}
 		values[n] = value
 	}
-	for _, h := range i.handlers {
+	for _, h := range handlers {
 		switch {
 		case before == nil:
 			h.OnAdd(values[1], false)

@@ -31,6 +31,13 @@ type Documents struct {
 // New returns the documents of the resources that the function returns.
 func New(resources func() []*registry.Definition) *Documents { return &Documents{resources: resources} }
 
+// Fork returns the documents of a fork of the server. Both share what is the same.
+func (d *Documents) Fork(resources func() []*registry.Definition) *Documents {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Documents{resources: resources, known: d.known, state: d.state}
+}
+
 // state are the documents of one set of resources.
 type state struct {
 	since  time.Time // for Last-Modified

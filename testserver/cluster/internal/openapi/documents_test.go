@@ -20,10 +20,8 @@ import (
 
 type tree = map[string]any
 
-func resources(t testing.TB) []*registry.Definition {
-	custom, err := definitions.New(definitions.Options{})
-	require.NoError(t, err)
-	return append(builtin.Resources(), custom.Resource())
+func resources() []*registry.Definition {
+	return append(builtin.Resources(), definitions.New(definitions.Options{}).Resource())
 }
 
 // get returns an answer of documents.
@@ -63,7 +61,7 @@ func read(t testing.TB, path string) tree {
 // TestDocumentsAreThoseOfKubernetes compares every document with the published one, which has all features on.
 func TestDocumentsAreThoseOfKubernetes(t *testing.T) {
 	folder := published(t)
-	d := openapi.New(func() []*registry.Definition { return resources(t) })
+	d := openapi.New(func() []*registry.Definition { return resources() })
 	index := decode(t, get(t, d, "/openapi/v3"))["paths"].(tree)
 	require.Greater(t, len(index), 40)
 	for path := range index {
@@ -76,7 +74,7 @@ func TestDocumentsAreThoseOfKubernetes(t *testing.T) {
 
 // TestVersion2 compares the definitions and paths of the document with the published ones, which has more resources.
 func TestVersion2(t *testing.T) {
-	d := openapi.New(func() []*registry.Definition { return resources(t) })
+	d := openapi.New(func() []*registry.Definition { return resources() })
 	want, got := read(t, filepath.Join(published(t), "swagger.json")), decode(t, get(t, d, "/openapi/v2"))
 	for _, part := range []string{"definitions", "paths"} {
 		require.Greater(t, len(got[part].(tree)), 250)
