@@ -194,6 +194,7 @@ func (s *Store) Drop(c *Collection, before *Record) *Record {
 }
 
 func (s *Store) append(c *Collection, ch *change) {
+	ch.before.dropValues()
 	s.version++
 	ch.version, ch.number = s.version, c.tail.number+1
 	if ch.rooted = ch.number%rootEvery == 0; ch.rooted {

@@ -15,6 +15,7 @@ type variants struct {
 	under   *registry.Definition // of the resource when they were made
 	records map[string]*Record
 	encoded map[string][]byte
+	values  map[any]any
 }
 
 // storedVersion returns the version in which a tree is stored. Only custom resources may be stored in another version
@@ -114,6 +115,44 @@ func (r *Record) Encoded(name string, make func() ([]byte, error)) ([]byte, erro
 	}
 	others.encoded[name] = encoded
 	return encoded, nil
+}
+
+// Value returns what make returned when it first succeeded for a key. The record keeps it until another record takes its
+// place, so all stores that have the record share it. It must not be changed.
+func Value[T any](r *Record, key any, make func() (T, error)) (T, error) {
+	others := r.variants()
+	others.mu.Lock()
+	known, ok := others.values[key].(T)
+	others.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	value, err := make()
+	if err != nil {
+		return value, err
+	}
+	others.mu.Lock()
+	defer others.mu.Unlock()
+	if known, ok := others.values[key].(T); ok {
+		return known, nil
+	}
+	if others.values == nil {
+		others.values = map[any]any{}
+	}
+	others.values[key] = value
+	return value, nil
+}
+
+// dropValues forgets the values of a record that the history may keep. r may be nil.
+func (r *Record) dropValues() {
+	if r == nil {
+		return
+	}
+	if others := r.other.Load(); others != nil {
+		others.mu.Lock()
+		defer others.mu.Unlock()
+		others.values = nil
+	}
 }
 
 // TreeIn decodes the record in a served version, without kind and apiVersion. A record that cannot be converted has the

@@ -22,15 +22,8 @@ import (
 
 // Aggregator keeps the APIServices of one server.
 type Aggregator struct {
-	store *store.Store
-	last  atomic.Pointer[synced] // what the last sync found; never nil
-}
-
-// synced is what a sync found. It never changes.
-type synced struct {
-	known  map[string]service // by name
-	remote []service          // those with a Service, in the order of discovery
-	served map[*store.Record][]schema.GroupVersion
+	store  *store.Store
+	remote atomic.Pointer[[]service] // those with a Service, in the order of discovery
 }
 
 // service is what an APIService says.
@@ -44,17 +37,18 @@ type service struct {
 	managed   bool // restored by Run
 }
 
-// New returns an aggregator without a server.
-func New() *Aggregator {
-	a := &Aggregator{}
-	a.last.Store(&synced{})
-	return a
-}
+// The keys of what a record keeps; see store.Value.
+type serviceKey struct{}
+type servedKey struct{}
 
-// Fork returns an aggregator without a server, for a fork of the cluster. It knows what this one found last.
+// New returns an aggregator without a server.
+func New() *Aggregator { return &Aggregator{} }
+
+// Fork returns an aggregator without a server, for a fork of the cluster. It answers for the groups of this one until
+// it runs.
 func (a *Aggregator) Fork() *Aggregator {
-	out := &Aggregator{}
-	out.last.Store(a.last.Load())
+	out := New()
+	out.remote.Store(a.remote.Load())
 	return out
 }
 
@@ -106,37 +100,32 @@ func (a *Aggregator) view(of schema.GroupResource) store.View {
 
 // sync brings the APIServices to what they should be.
 func (a *Aggregator) sync() error {
-	last, next := a.last.Load(), &synced{known: map[string]service{}}
-	var wanted map[string]schema.GroupVersion
-	wanted, next.served = a.wanted(last.served)
-	for r := range a.view(apiServices).All() {
-		s := last.known[r.Key.Name]
-		if s.record != r {
-			s = parse(r)
-		}
-		next.known[r.Key.Name] = s
+	wanted, present := a.wanted(), a.view(apiServices)
+	var remote []service
+	for r := range present.All() {
+		s, _ := store.Value(r, serviceKey{}, func() (service, error) { return parse(r), nil })
 		switch {
 		case s.managed && wanted[r.Key.Name] == (schema.GroupVersion{}):
 			a.drop(r)
 		case s.reference != nil:
-			next.remote = append(next.remote, s)
+			remote = append(remote, s)
 			if err := a.report(s); err != nil {
 				return err
 			}
 		}
 	}
 	for name, gv := range wanted {
-		if next.known[name].record == nil {
+		if present.Get(api.Key{Name: name}) == nil {
 			if err := a.create(name, gv); err != nil {
 				return err
 			}
 		}
 	}
-	slices.SortFunc(next.remote, func(x, y service) int {
+	slices.SortFunc(remote, func(x, y service) int {
 		return cmp.Or(cmp.Compare(y.group, x.group), cmp.Compare(x.gv.Group, y.gv.Group),
 			cmp.Compare(y.version, x.version), version.CompareKubeAwareVersionStrings(y.gv.Version, x.gv.Version))
 	})
-	a.last.Store(next)
+	a.remote.Store(&remote)
 	return nil
 }
 
@@ -152,23 +141,16 @@ func parse(r *store.Record) service {
 	}
 }
 
-// wanted returns the served versions of custom resources, by the names of their APIServices and by the definitions.
-// known are those of the last sync.
-func (a *Aggregator) wanted(known map[*store.Record][]schema.GroupVersion) (
-	out map[string]schema.GroupVersion, present map[*store.Record][]schema.GroupVersion,
-) {
-	out, present = map[string]schema.GroupVersion{}, map[*store.Record][]schema.GroupVersion{}
+// wanted returns the served versions of custom resources, by the names of their APIServices.
+func (a *Aggregator) wanted() map[string]schema.GroupVersion {
+	out := map[string]schema.GroupVersion{}
 	for r := range a.view(registry.CRDs).All() {
-		all, ok := known[r]
-		if !ok {
-			all = served(r)
-		}
-		present[r] = all
+		all, _ := store.Value(r, servedKey{}, func() ([]schema.GroupVersion, error) { return served(r), nil })
 		for _, gv := range all {
 			out[gv.Version+"."+gv.Group] = gv
 		}
 	}
-	return out, present
+	return out
 }
 
 // served returns the served versions of a definition.
@@ -210,10 +192,18 @@ func (a *Aggregator) drop(r *store.Record) {
 	}
 }
 
+// services returns the APIServices with a Service.
+func (a *Aggregator) services() []service {
+	if all := a.remote.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
 // Groups returns the groups that belong to Services.
 func (a *Aggregator) Groups() []registry.RemoteGroup {
 	var out []registry.RemoteGroup
-	for _, s := range a.last.Load().remote {
+	for _, s := range a.services() {
 		if last := len(out) - 1; last >= 0 && out[last].Name == s.gv.Group {
 			out[last].Versions = append(out[last].Versions, s.gv.Version)
 			continue
@@ -225,7 +215,7 @@ func (a *Aggregator) Groups() []registry.RemoteGroup {
 
 // Serve answers a request for a version that belongs to a Service. It returns false for others.
 func (a *Aggregator) Serve(w http.ResponseWriter, r *http.Request) bool {
-	all := a.last.Load().remote
+	all := a.services()
 	if len(all) == 0 {
 		return false
 	}

@@ -14,14 +14,13 @@ func (i *Identity) Resources(all []*registry.Definition) []*registry.Definition 
 	out := slices.Clone(all)
 	actions := i.reviews()
 	for n, d := range out {
-		own := *d
-		switch act := actions[d.GroupResource()]; {
-		case act != nil:
-			own.Act = act
-		case d.GroupResource() == (schema.GroupResource{Resource: "serviceaccounts"}):
-			own.Actions = map[string]registry.Action{"token": i.RequestToken}
-		default:
+		act, account := actions[d.GroupResource()], d.GroupResource() == schema.GroupResource{Resource: "serviceaccounts"}
+		if act == nil && !account {
 			continue
+		}
+		own := *d
+		if own.Act = act; account {
+			own.Actions = map[string]registry.Action{"token": i.RequestToken}
 		}
 		out[n] = &own
 	}

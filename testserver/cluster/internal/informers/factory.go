@@ -118,13 +118,10 @@ func (f *Factory) Definition(r schema.GroupVersionResource) *registry.Definition
 func (f *Factory) informer(kind schema.GroupVersionKind, create func() runtime.Object) *informer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := kind
-	if create == nil {
-	}
-	i := f.known[key]
+	i := f.known[kind]
 	if i == nil {
 		i = &informer{objects: &objects{factory: f, kind: kind, create: create}}
-		f.known[key] = i
+		f.known[kind] = i
 	}
 	return i
 }

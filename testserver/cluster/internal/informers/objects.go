@@ -2,7 +2,6 @@ package informers
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +16,7 @@ import (
 )
 
 // objects reads one resource of a store as Go values. It is an indexer for listers: only the methods that listers call
-// are there. A value is decoded when it is read first, and kept as long as the object does not change.
+// are there. A value is decoded when it is read first, and kept with the record.
 type objects struct {
 	cache.Indexer // nil: the methods that listers do not call
 
@@ -25,15 +24,6 @@ type objects struct {
 	kind    schema.GroupVersionKind
 	create  func() runtime.Object  // nil: values are unstructured
 	plural  atomic.Pointer[string] // name of the resource when it was found last; nil before
-
-	mu      sync.Mutex // guards the field below
-	decoded map[string]decoded
-}
-
-// decoded is the Go value of one version of an object.
-type decoded struct {
-	from  *store.Record
-	value runtime.Object
 }
 
 // view returns the present objects. ok is false if the server does not have the resource.
@@ -58,21 +48,12 @@ func (o *objects) view() (d *registry.Definition, v store.View, ok bool) {
 	return d, s.View(c), true
 }
 
-// value returns the Go value of a record.
+// value returns the Go value of a record. All factories share it.
 func (o *objects) value(d *registry.Definition, r *store.Record) (runtime.Object, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if have := o.decoded[r.Path]; have.from == r {
-		return have.value, nil
-	}
-	value, err := o.decode(d, r)
+	value, err := store.Value(r, o.kind, func() (runtime.Object, error) { return o.decode(d, r) })
 	if err != nil {
 		return nil, fmt.Errorf("informers: decode %s %s: %w", d.Plural, r.Path, err)
 	}
-	if o.decoded == nil {
-		o.decoded = map[string]decoded{}
-	}
-	o.decoded[r.Path] = decoded{from: r, value: value}
 	return value, nil
 }
 
@@ -89,20 +70,6 @@ func (o *objects) decode(d *registry.Definition, r *store.Record) (runtime.Objec
 	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out)
 }
 
-// forget drops the values of objects that were deleted, when there are more of them than objects.
-func (o *objects) forget(v store.View) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.decoded) <= 2*v.Len() {
-		return
-	}
-	for path, have := range o.decoded {
-		if v.Get(have.from.Key) != have.from {
-			delete(o.decoded, path)
-		}
-	}
-}
-
 // in returns the objects of a namespace, or of all namespaces if it is empty.
 func (o *objects) in(namespace string) ([]any, error) {
 	d, view, ok := o.view()
@@ -110,7 +77,6 @@ func (o *objects) in(namespace string) ([]any, error) {
 		return nil, nil
 	}
 	if view.Len() == 0 { // as are most resources that admission reads for each write
-		o.forget(view)
 		return nil, nil
 	}
 	selected, err := store.NewSelection(d, d.Version, namespace, "", "")
@@ -125,7 +91,6 @@ func (o *objects) in(namespace string) ([]any, error) {
 		}
 		out = append(out, value)
 	}
-	o.forget(view)
 	return out, nil
 }
 
