@@ -211,3 +211,17 @@ func TestMisuse(t *testing.T) {
 		})
 	}
 }
+
+// TestFrom runs tests with forks of one server.
+func TestFrom(t *testing.T) {
+	base := testserver.New(testserver.Options{})
+	for range 2 {
+		testkit.Run(t, testkit.Options{From: base}, func(k *testkit.Kit) {
+			testkit.Create(k, pods, pod())
+			require.True(k, testkit.Has(k, pods, web))
+		})
+	}
+	all, err := base.List(pods, "")
+	require.NoError(t, err)
+	require.Empty(t, all)
+}

@@ -136,7 +136,12 @@ func (w *world) take() []string {
 // serve starts a server at a host, which may have had another one.
 func (n *network) serve(host string) *testserver.Server {
 	n.t.Helper()
-	s := testserver.New(testserver.Options{})
+	return n.run(host, testserver.New(testserver.Options{}))
+}
+
+// run runs a server at a host until the test ends.
+func (n *network) run(host string, s *testserver.Server) *testserver.Server {
+	n.t.Helper()
 	fixture.Start(n.t, s.Run)
 	n.mu.Lock()
 	defer n.mu.Unlock()

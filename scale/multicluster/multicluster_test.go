@@ -3,6 +3,7 @@ package multicluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/multicluster"
+	"github.com/leatproject/leat/testserver"
 )
 
 func TestClustersJoinAndLeave(t *testing.T) {
@@ -60,6 +62,31 @@ func TestClustersJoinAndLeave(t *testing.T) {
 		w.join("west", config("west", "w1"))
 		synctest.Wait()
 		require.Equal(t, []string{"west: default/a=west 2"}, w.take())
+	})
+}
+
+// TestAHundredClusters follows forks of one server, of which some change and leave.
+func TestAHundredClusters(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		base := testserver.New(testserver.Options{})
+		put(t, base, "a", "base")
+		var want []string
+		forks := map[string]*testserver.Server{}
+		for i := range 100 {
+			name := fmt.Sprintf("c%02d", i)
+			forks[name] = w.run(name, base.Fork())
+			w.join(name, config(name, name))
+			want = append(want, name+": default/a=base")
+		}
+		w.start(w.set.Run, w.ctl.Run)
+		<-w.ctl.Synced()
+		synctest.Wait()
+		require.Equal(t, want, w.take())
+		require.Len(t, w.health(), 100)
+		put(t, forks["c07"], "a", "changed")
+		w.leave("c93")
+		synctest.Wait()
+		require.Equal(t, []string{"c07: default/a=changed", "c93: default/a is gone"}, w.take())
 	})
 }
 

@@ -101,41 +101,44 @@ func (n Nodes) simulation() simulate.Options {
 type part struct {
 	name string // of its client, which managedFields show
 	run  func(*apiclient.Client) func(context.Context) error
+	// from closes when the part has something to do. Nil means now.
+	from <-chan struct{}
 }
 
-// parts returns the parts that are switched on.
-func (b Behaviour) parts(lenient bool, ca []byte) []part {
+// parts returns the parts that are switched on. garbage closes when there may be garbage: a collector follows every
+// resource, which takes 300 goroutines and 3 MB.
+func (b Behaviour) parts(lenient bool, ca []byte, garbage <-chan struct{}) []part {
 	const manager = "kube-controller-manager"
 	var out []part
 	if !b.NoGarbageCollection {
 		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
 			return collect.New(c, collect.Options{}).Run
-		}})
+		}, garbage})
 	}
 	if !b.NoNamespaceDeletion && !lenient {
 		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
 			return namespaces.New(c, namespaces.Options{}).Run
-		}})
+		}, nil})
 	}
 	if !b.NoServiceAccounts {
 		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
 			return accounts.New(c, accounts.Options{CA: ca}).Run
-		}})
+		}, nil})
 	}
 	if !b.NoDisruptionBudgets {
 		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
 			return disruption.New(c, disruption.Options{}).Run
-		}})
+		}, nil})
 	}
 	if b.Workloads {
 		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
 			return workloads.New(c, workloads.Options{}).Run
-		}})
+		}, nil})
 	}
 	if b.Nodes != nil {
 		out = append(out, part{"kubelet", func(c *apiclient.Client) func(context.Context) error {
 			return simulate.New(c, b.Nodes.simulation()).Run
-		}})
+		}, nil})
 	}
 	return out
 }
@@ -200,7 +203,7 @@ func (c *Cluster) runParts(ctx context.Context) error {
 
 // newParts returns the parts for a state, which send no requests after it was replaced.
 func (c *Cluster) newParts(replaced <-chan struct{}) (out []func(context.Context) error, err error) {
-	for _, p := range c.options.Behaviour.parts(c.options.Lenient, c.Server.CA()) {
+	for _, p := range c.options.Behaviour.parts(c.options.Lenient, c.Server.CA(), c.objects.Garbage()) {
 		client, err := apiclient.New(apiclient.Config{
 			Host: c.Server.URL(), Transport: ofState{c.Server.ControlPlane(), replaced}, UserAgent: p.name + "/v1.37.2",
 			BearerToken: apiclient.NewSecret(c.token),
@@ -208,7 +211,16 @@ func (c *Cluster) newParts(replaced <-chan struct{}) (out []func(context.Context
 		if err != nil {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
-		out = append(out, p.run(client))
+		out = append(out, func(ctx context.Context) error {
+			if p.from != nil {
+				select {
+				case <-p.from:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+			return p.run(client)(ctx)
+		})
 	}
 	return out, nil
 }

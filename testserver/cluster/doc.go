@@ -12,10 +12,14 @@
 // The test may run in a testing/synctest bubble: the connections are in memory, and the server uses the clock of the
 // bubble. Server has the faults, the request log, and the methods that read and change the state without HTTP.
 //
+// Fork makes a cluster with the state of another one in about 2 ms, so each test can have its own; docs/envtest.md says
+// what a fork shares.
+//
 // # Promises
 //
 //  1. Built-in resources have the types, defaults, validation and strategies of kube-apiserver 1.37, because they are
 //     those of Kubernetes itself.
+//  2. A fork and its parent never see each other's later writes. A fork has the state of its parent at one version.
 //
 // # Concurrency
 //

@@ -28,7 +28,7 @@ func TestControllersOfEnvironment(t *testing.T) {
 				return apierrors.IsNotFound(err)
 			}, time.Minute, time.Millisecond)
 		} else {
-			require.Len(t, have.parts(false, nil), 1, "the nodes alone")
+			require.Len(t, have.parts(false, nil, nil), 1, "the nodes alone")
 			require.Same(t, nodes, have.Nodes)
 		}
 		require.NoError(t, e.Stop())

@@ -71,14 +71,21 @@ func heap() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
+// BenchmarkFork compares a fork with a cluster that is built with the same contents.
 func BenchmarkFork(b *testing.B) {
 	c := prepared(b, quiet)
-	var forks []*cluster.Cluster
-	before := heap()
-	for b.Loop() {
-		forks = append(forks, c.Fork())
+	for name, another := range map[string]func() *cluster.Cluster{
+		"fork": c.Fork, "build": func() *cluster.Cluster { return prepared(b, quiet) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			var all []*cluster.Cluster
+			before := heap()
+			for b.Loop() {
+				all = append(all, another())
+			}
+			b.ReportMetric(float64(heap()-before)/float64(len(all)), "B/cluster")
+		})
 	}
-	b.ReportMetric(float64(heap()-before)/float64(len(forks)), "B/fork")
 	runtime.KeepAlive(c)
 }
 
@@ -87,31 +94,47 @@ func TestAThousandForks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	c := prepared(t, quiet)
-	warm := c.Fork()
-	writeTo(t, warm)
+	for _, c := range []struct {
+		name       string
+		behaviour  cluster.Behaviour
+		n          int
+		goroutines int // of a fork that was written to
+	}{{"as in envtest", quiet, 1000, 8}, {"with controllers", cluster.Behaviour{}, 50, 60}} {
+		t.Run(c.name, func(t *testing.T) { measureForks(t, prepared(t, c.behaviour), c.n, c.goroutines) })
+	}
+}
+
+func measureForks(t *testing.T, c *cluster.Cluster, n, most int) {
+	writeTo(t, c.Fork()) // builds what all forks share
 	ctx, cancel := context.WithCancel(t.Context())
 	before, goroutines, start := heap(), runtime.NumGoroutine(), time.Now()
+	each := func() (bytes int64, started int) {
+		return (heap() - before) / int64(n), (runtime.NumGoroutine() - goroutines) / n
+	}
 	var running sync.WaitGroup
-	const n = 1000
 	forks := make([]*cluster.Cluster, n)
 	for i := range forks {
 		forks[i] = c.Fork()
 	}
-	t.Logf("%d forks: %v and %d bytes each", n, time.Since(start)/n, (heap()-before)/n)
-	require.Less(t, (heap()-before)/n, int64(100<<10))
+	took := time.Since(start) / time.Duration(n)
+	size, _ := each()
+	t.Logf("%d forks: %v and %d bytes each", n, took, size)
+	require.Less(t, size, int64(100<<10))
 	for _, f := range forks {
-		running.Go(func() { _ = f.Run(ctx) }) // the end of a fork has tests of its own
+		running.Go(func() { _ = f.Run(ctx) }) // other tests require that it ends without an error
 	}
-	t.Logf("running: %d bytes and %d goroutines each", (heap()-before)/n, (runtime.NumGoroutine()-goroutines)/n)
-	require.LessOrEqual(t, (runtime.NumGoroutine()-goroutines)/n, 8)
+	size, started := each()
+	t.Logf("running: %d bytes and %d goroutines each", size, started)
+	require.LessOrEqual(t, started, 4)
 	start = time.Now()
 	for _, f := range forks {
 		writeTo(t, f)
 	}
-	t.Logf("after 5 writes: %v and %d bytes and %d goroutines each; the process has %d MB",
-		time.Since(start)/n, (heap()-before)/n, (runtime.NumGoroutine()-goroutines)/n, heap()>>20)
+	took = time.Since(start) / time.Duration(n)
+	size, started = each()
+	t.Logf("after 5 writes: %v, %d bytes and %d goroutines each; the process has %d MB", took, size, started, heap()>>20)
 	require.Less(t, heap(), int64(2<<30))
+	require.LessOrEqual(t, started, most)
 	gone := weak.Make(forks[n/2].Server)
 	cancel()
 	running.Wait()

@@ -44,6 +44,7 @@ type content struct {
 
 	HasFinalizers bool
 	Deleting      bool // has a deletionTimestamp
+	owned         bool // has ownerReferences
 	Version       uint64
 	labels        map[string]string
 	fields        []registry.FieldValue // values for field selectors, except name and namespace
@@ -87,6 +88,7 @@ func NewRecord(d *registry.Definition, tree object.Tree, version uint64) (*Recor
 		labels:        object.Labels(meta),
 		HasFinalizers: len(object.SliceAt(meta, "finalizers")) > 0,
 		Deleting:      object.StringAt(meta, "deletionTimestamp") != "",
+		owned:         len(object.SliceAt(meta, "ownerReferences")) > 0,
 		def:           d,
 		stored:        storedVersion(d, tree),
 	}}

@@ -62,6 +62,7 @@ func (s *Store) Restore(to *State) {
 		c.reclaim()
 		c.changed.Fire()
 	}
+	s.mayCollect()
 	s.advanced.Fire()
 	s.restored.Fire()
 }
@@ -88,6 +89,11 @@ func (s *Store) Fork(definitions []*registry.Definition) *Store {
 			out.Define(d)
 			c.reclaim()
 		}
+	}
+	select {
+	case <-s.garbage:
+		out.mayCollect()
+	default:
 	}
 	out.logs.containers = s.logs.copies()
 	return out

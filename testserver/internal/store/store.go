@@ -26,6 +26,7 @@ type Store struct {
 	history     int           // number of changes that a collection keeps
 	advanced    signal.Signal // fires when the version changes
 	restored    signal.Signal // fires when another state replaces the present one
+	garbage     chan struct{} // closes when the first object needs a garbage collector
 	names       names
 	logs        Logs // has a lock of its own
 }
@@ -35,14 +36,16 @@ type Store struct {
 func New(version uint64, history int, seed uint64) *Store {
 	return &Store{
 		version: version, history: history, names: names{seed: seed},
-		collections: map[schema.GroupResource]*Collection{},
+		collections: map[schema.GroupResource]*Collection{}, garbage: make(chan struct{}),
 	}
 }
 
 // Empty returns a store without objects and resources, at the version of this one. It generates the names that this one
 // would generate next. The caller holds the lock.
 func (s *Store) Empty() *Store {
-	return &Store{version: s.version, history: s.history, names: s.names, collections: map[schema.GroupResource]*Collection{}}
+	out := New(s.version, s.history, 0)
+	out.names = s.names
+	return out
 }
 
 // Lock locks the state.
@@ -56,6 +59,19 @@ func (s *Store) Version() uint64 { return s.version }
 
 // Reach sets the version, unless the store has reached it already. The caller holds the lock and makes a change next.
 func (s *Store) Reach(version uint64) { s.version = max(s.version, version) }
+
+// Garbage returns a channel that closes when an object has owners or is deleted and waits for its finalizers, or when a
+// state is restored. Before that, a garbage collector has nothing to do.
+func (s *Store) Garbage() <-chan struct{} { return s.garbage }
+
+// mayCollect closes the channel of Garbage. The caller holds the lock.
+func (s *Store) mayCollect() {
+	select {
+	case <-s.garbage:
+	default:
+		close(s.garbage)
+	}
+}
 
 // Logs returns the logs of containers.
 func (s *Store) Logs() *Logs { return &s.logs }
@@ -179,6 +195,9 @@ func (s *Store) Replace(c *Collection, before, encoded *Record, tree object.Tree
 }
 
 func (s *Store) put(c *Collection, before, after *Record) {
+	if after.owned || after.Deleting && after.HasFinalizers {
+		s.mayCollect()
+	}
 	c.root = c.root.set(after)
 	s.append(c, &change{before: before, after: after})
 }

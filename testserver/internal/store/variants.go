@@ -117,8 +117,8 @@ func (r *Record) Encoded(name string, make func() ([]byte, error)) ([]byte, erro
 	return encoded, nil
 }
 
-// Value returns what make returned when it first succeeded for a key. The record keeps it until another record takes its
-// place, so all stores that have the record share it. It must not be changed.
+// Value returns what make returned when it first succeeded for a key. The record keeps the value until another record
+// takes its place, so all stores that have the record share it. The value must not be changed.
 func Value[T any](r *Record, key any, make func() (T, error)) (T, error) {
 	others := r.variants()
 	others.mu.Lock()

@@ -38,8 +38,10 @@ type service struct {
 }
 
 // The keys of what a record keeps; see store.Value.
-type serviceKey struct{}
-type servedKey struct{}
+type (
+	serviceKey struct{}
+	servedKey  struct{}
+)
 
 // New returns an aggregator without a server.
 func New() *Aggregator { return &Aggregator{} }
