@@ -172,7 +172,7 @@ func serveFork(t *testing.T, of *testserver.Server) *bench {
 	return b
 }
 
-// TestForkDuringAWrite forks a server while one of its objects is being changed.
+// TestForkDuringAWrite forks a server while one of its objects is being changed, and compares the logs of containers.
 func TestForkDuringAWrite(t *testing.T) {
 	parent := testserver.New(testserver.Options{})
 	_, err := parent.Create(pods, pod("p"))
@@ -187,4 +187,11 @@ func TestForkDuringAWrite(t *testing.T) {
 	u, err := fork.Get(pods, api.Key{Namespace: "default", Name: "p"})
 	require.NoError(t, err)
 	require.Empty(t, u.GetLabels())
+	require.NoError(t, parent.AppendLog(api.Key{Namespace: "default", Name: "p"}, "c", "after"))
+	require.NoError(t, fork.AppendLog(api.Key{Namespace: "default", Name: "p"}, "c", "fork"))
+	synctest.Test(t, func(t *testing.T) {
+		p, f := serveFork(t, parent), serveFork(t, fork)
+		require.Equal(t, "before\nafter\n", string(p.do(http.MethodGet, podsPath+"/p/log", nil).body))
+		require.Equal(t, "before\nfork\n", string(f.do(http.MethodGet, podsPath+"/p/log", nil).body))
+	})
 }
