@@ -33,11 +33,20 @@ test: ## every test of the root module; with a cold build cache, most of the tim
 	@echo "compiling and testing $$($(GO) list ./... | wc -l) packages; the first lines take a minute or two with a cold build cache"
 	$(GO) test -vet=off -p 4 ./...
 
+# These packages, and these tests of others, use one goroutine: they decode, compare with encoding/json, or count bytes.
+# The race detector cannot find anything in them, and makes them up to eight times as slow. make test runs them.
+SEQUENTIAL = api/hashrange cmd/leat/internal/fielddiff cmd/leat/internal/goal examples/trainingjob/plan internal/archtest \
+	internal/quote internal/regularfile internal/sameorigin internal/trie internal/visible observe/recording/internal/frame \
+	reconcile/owner testserver/internal/object testserver/internal/registry
+SEQUENTIAL_TESTS = LikeReference$$|^TestAContextEndsALarge|^Test(AQuantityIsOfAnOrdinaryLength|ErrorsQuoteNothingOfAnObject)$$|^Test(BytesOfOneChange|BytesOfAnObject)$$|^Test(RelistOfKnownObjects|Skipping)DoesNotAllocate$$
+
 # The seeds of random tests are fewer (-short), because make test runs all of them: here, what matters is the order of
-# goroutines. Nothing in archtest is concurrent, and the race detector makes it eight times as slow.
+# goroutines.
 test-race: ## the same with the race detector, the modules scale/packed/zstd, adapter/clientgo and adapter/otel, and codec without unsafe
 	@echo "compiling and testing with the race detector; the first lines take some minutes with a cold build cache"
-	$(GO) test -race -short -p 4 $$($(GO) list ./... | grep -v /internal/archtest)
+	@! grep -nE '^\s*go [a-z]|"sync|\.Go\(|t\.Parallel|testing/synctest' $(SEQUENTIAL:%=%/*.go) || \
+		{ echo "these packages use goroutines: remove them from SEQUENTIAL in the Makefile" >&2; exit 1; }
+	$(GO) test -race -short -p 4 -skip '$(SEQUENTIAL_TESTS)' $$($(GO) list ./... | grep -v $(SEQUENTIAL:%=-e 'leat/%$$'))
 	@for module in scale/packed/zstd adapter/clientgo adapter/otel; do \
 		echo "$(GO) test -C $$module -race ./..."; $(GO) test -C $$module -race ./... || exit 1; \
 	done
