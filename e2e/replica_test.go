@@ -70,7 +70,10 @@ func runProcess(encoded string, run func(replicaConfig, context.Context) error) 
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(2) // the test has ended
 		}()
-		err = manager.UntilSignal(context.Background(), func(ctx context.Context) error { return run(c, ctx) })
+		err = manager.UntilSignal(context.Background(), func(ctx context.Context) error {
+			fmt.Println("it handles signals")
+			return run(c, ctx)
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -169,7 +172,8 @@ func startReplica(t *testing.T, namespace, identity string) *replica {
 	return startProcess(t, replicaVariable, namespace, identity)
 }
 
-// startProcess starts the test binary with a replicaConfig in a variable. It is killed when the test ends.
+// startProcess starts the test binary with a replicaConfig in a variable, and returns when the process handles signals.
+// It is killed when the test ends.
 func startProcess(t *testing.T, variable, namespace, identity string) *replica {
 	t.Helper()
 	config := must.Get(json.Marshal(replicaConfig{
@@ -180,8 +184,10 @@ func startProcess(t *testing.T, variable, namespace, identity string) *replica {
 	cmd.Env = append(os.Environ(), variable+"="+string(config))
 	cmd.Stderr = r.stderr
 	must.Get(cmd.StdinPipe())(t) // the pipe closes with this process
+	out := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	r.process = cmd.Process
+	_, _ = out.Read(make([]byte, 1)) // an error means that it has failed, which its end shows
 	go func() { r.ended <- cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = r.process.Kill() // if it has not ended

@@ -43,7 +43,7 @@ func TestTrainingJobs(t *testing.T) {
 	}), "%s", l.log(t))
 	l.define(t)
 
-	l.submit(t, "mnist", training{"ttlSecondsAfterFinished": 2, "successPolicy": "Leader", "replicas": replicas{"chief": 1, "worker": 2}})
+	l.submit(t, "mnist", training{"successPolicy": "Leader", "replicas": replicas{"chief": 1, "worker": 2}})
 	l.submit(t, "broken", training{"replicas": replicas{"worker": 2}})
 	l.submit(t, "paused", training{"activeDeadlineSeconds": 600, "replicas": replicas{"worker": 1, "ps": 1}})
 	l.submit(t, "late", training{"activeDeadlineSeconds": 1, "cleanPodPolicy": "All", "replicas": replicas{"worker": 1}})
@@ -88,6 +88,8 @@ func (l *lab) succeed(t *testing.T) {
 	l.phase(t, "mnist-chief-0", `{"phase":"Succeeded"}`)
 	out, err := wait.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	// Not before, because kubectl may start after the time.
+	must.Get(l.patch(t.Context(), "mnist", training{"ttlSecondsAfterFinished": 2}.patch()))(t)
 	require.NoError(t, eventually(t.Context(), func() error {
 		status, _, err := server.Do(t.Context(), cluster.AdminToken, http.MethodGet, l.path("mnist"), nil)
 		if err == nil && status != http.StatusNotFound {
