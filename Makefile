@@ -70,11 +70,31 @@ explore: ## every state of small worlds of the reflector and the informer (make 
 page-test: ## the live page in a Chromium (a minute; needs chromium, or its path in CHROMIUM)
 	$(GO) test -C observe/livepage/browsertest -count=1 -parallel 4 .
 
-# One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores. The
-# race detector leaves out the comparison, which contains Kubernetes.
+# Most tests of e2e wait, and some kill, restart or compact their servers. So the tests of its root package run in groups,
+# each in a process with an API server of its own, three groups at a time on two cores. A test that no group names belongs
+# to the group others. make prints what a group says when it has ended. The race detector leaves out the comparison, which
+# contains Kubernetes.
+E2E_faults = ^Test(Faults|KilledInMidWatch|Compacted.*|WarmStart)$$
+E2E_restores = ^Test(RestoredEtcd|WatchFromTheFuture|Pages|ShardedLists)$$
+E2E_rollouts = ^Test(Deployments|StuckDeployment|Revisions)$$
+E2E_fleets = ^Test(MembersDivideTheWork|Fleet|Election|RecordedRollouts|TenThousandObjects)$$
+E2E_GROUPS = rollouts faults restores fleets
+E2E_TEST = -test.v -test.timeout=20m
+.PHONY: e2e-others e2e-packages $(E2E_GROUPS:%=e2e-%)
 e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver, and the test server compared with it
-	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v $$($(GO) -C e2e list ./... | grep -v /compare)
+	$(GO) test -C e2e -race -c -ldflags=-w -o bin/ .
+	@$(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync) -j 3 $(E2E_GROUPS:%=e2e-%) e2e-others e2e-packages
 	$(GO) test -C e2e -count=1 -timeout=20m ./compare
+
+$(E2E_GROUPS:%=e2e-%): e2e-%:
+	cd e2e && bin/e2e.test $(E2E_TEST) -test.run='$(E2E_$*)'
+
+empty :=
+e2e-others:
+	cd e2e && bin/e2e.test $(E2E_TEST) -test.skip='$(subst $(empty) $(empty),|,$(foreach group,$(E2E_GROUPS),$(E2E_$(group))))'
+
+e2e-packages:
+	$(GO) test -C e2e -race -count=1 -p 1 -v $$($(GO) -C e2e list ./... | grep -v -e /compare -e '/e2e$$')
 
 conformance: $(SERVERS) ## client-go, controller-runtime and kube-controller-manager with their defaults, against the typed server
 	$(GO) test -C e2e/conformance -count=1 -p 1 $$($(GO) -C e2e/conformance list ./... | grep -v -e /suites -e /helm)

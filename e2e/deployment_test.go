@@ -50,7 +50,7 @@ func TestDeployments(t *testing.T) {
 		f.patchAll(t, image("app:2"))
 		f.halfway(t, "app:2")
 		require.NoError(t, server.RestartAPIServer(t.Context()))
-		out, err := f.kubectl(t, "rollout", "status", "deployment/"+fleetName(fleetSize-1), "--timeout=2m").CombinedOutput()
+		out, err := f.kubectl(t, "rollout", "status", "deployment/"+fleetName(fleetSize-1), "--timeout=4m").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		f.settle(t, fleetReplicas, "app:2")
 		f.generation(t, 2)

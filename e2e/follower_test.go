@@ -18,8 +18,9 @@ import (
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
-// patience is the time limit of everything that must happen, including a restart of the API server.
-const patience = 2 * time.Minute
+// patience is the time limit of everything that must happen, including a restart of the API server, beside two other
+// groups of tests on two busy cores.
+const patience = 4 * time.Minute
 
 // eventually calls f every 20 ms until it returns nil. After patience it returns the last error.
 func eventually(ctx context.Context, f func() error) error {
