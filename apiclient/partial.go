@@ -240,6 +240,61 @@ func (p *PartialOf[T]) Identity() any {
 	}{p.PartialClient.Identity(), p.object}
 }
 
+// MaskedClient is a PartialClient whose objects keep only the fields of a Mask, such as a *corev1.Pod with nothing but
+// its node. It has no Create, Update or UpdateStatus, and a TypedClient refuses its objects with a *codec.MaskedError.
+// Make one with NewMasked.
+type MaskedClient[T api.Object] struct {
+	PartialClient[T]
+	mask   *codec.Mask
+	packer func() *codec.Packer[T]
+}
+
+// NewMasked returns a client of one resource that decodes only the fields of a Mask. T is the type of the Mask, or an
+// interface that this type implements. NewMasked panics as NewPartial does, and if the Mask is for another type.
+func NewMasked[T api.Object](c *Client, r api.Resource, namespace string, mask *codec.Mask) *MaskedClient[T] {
+	e, o := newEndpoint(c, r, namespace), c.codecOptions()
+	return &MaskedClient[T]{
+		PartialClient[T]{endpoint: e, codec: codec.NewMasked[T](mask, o)},
+		mask,
+		sync.OnceValue(func() *codec.Packer[T] { return codec.NewMaskedPacker[T](mask, o) }),
+	}
+}
+
+// In returns a client of the same resource that accesses only a namespace, or all namespaces if it is empty.
+func (m *MaskedClient[T]) In(namespace string) *MaskedClient[T] {
+	other := *m
+	other.namespace = namespace
+	return &other
+}
+
+// Mask returns the Mask.
+func (m *MaskedClient[T]) Mask() *codec.Mask { return m.mask }
+
+// Packer returns the Packer of the objects, which the first call makes. Package packed uses it.
+func (m *MaskedClient[T]) Packer() *codec.Packer[T] { return m.packer() }
+
+// Identity tells clients apart that have different Masks; see PartialClient.Identity.
+func (m *MaskedClient[T]) Identity() any {
+	return struct {
+		collection any
+		fields     string
+	}{m.PartialClient.Identity(), m.mask.String()}
+}
+
+// Packed does what Packed of a PartialClient does; the result has the Mask too.
+func (m *MaskedClient[T]) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
+	return &maskedBytes{m.PartialClient.Packed(from).(*PartialClient[*codec.Packed]), m.mask}
+}
+
+// maskedBytes reads masked objects as bytes.
+type maskedBytes struct {
+	*PartialClient[*codec.Packed]
+	mask *codec.Mask
+}
+
+// Mask returns the Mask.
+func (m *maskedBytes) Mask() *codec.Mask { return m.mask }
+
 // Metadata returns a client that lists and watches the same objects and decodes only their metadata. An informer with
 // Check uses it.
 func (e endpoint) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {

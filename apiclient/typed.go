@@ -12,8 +12,9 @@ import (
 
 // TypedClient reads and writes whole objects of one resource. Make one with NewTyped. It has the methods of a
 // PartialClient, and it creates and updates objects. So T must declare all fields that the objects may have, as
-// *corev1.Pod and *unstructured.Unstructured do. It implements api.ListerWatcher[T] and is safe for concurrent use. It
-// corresponds to PodInterface and similar interfaces of client-go, for any type.
+// *corev1.Pod and *unstructured.Unstructured do. It refuses masked objects: see codec.Mask. It implements
+// api.ListerWatcher[T] and is safe for concurrent use. It corresponds to PodInterface and similar interfaces of
+// client-go, for any type.
 type TypedClient[T api.Object] struct {
 	PartialClient[T]
 }
@@ -60,7 +61,11 @@ func (p *TypedClient[T]) update(ctx context.Context, object T, subresource strin
 
 // write sends a whole object.
 func (p *TypedClient[T]) write(ctx context.Context, r request, object T) (T, error) {
-	body, err := codec.Marshal(object, codec.MediaTypeJSON, p.resource)
+	var body []byte
+	err := codec.RefuseMasked(object)
+	if err == nil {
+		body, err = codec.Marshal(object, codec.MediaTypeJSON, p.resource)
+	}
 	if err != nil {
 		var none T
 		return none, r.fail(err)

@@ -9,7 +9,8 @@
 // An answer passes three layers, in packages below internal. A scan.Window holds the current part of the stream. The
 // scan.Scanner, or for protobuf the lengths on the wire, finds the end of an object. A plan, compiled once from T,
 // decodes the object into a T and skips everything that T does not declare: package jsonplan for JSON, wireplan for
-// protobuf. Package plan has what both share. Between the last two layers, a format reads the metadata.
+// protobuf. Package plan has what both share. A Mask (mask.go) removes bytes before the plan sees them. Between the
+// last two layers, a format reads the metadata.
 //
 // # Example
 //
@@ -32,8 +33,9 @@
 //  5. An object that cannot be decoded is reported by name, and the others are still decoded. The error names the field
 //     and its type. It has about a kilobyte at most and quotes nothing of the object.
 //  6. An object whose UID and version the caller already holds is reused: it is not decoded and costs no allocation.
-//  7. managedFields can be skipped in every type. Repeated strings are shared; the number of kept strings has a limit.
-//     So are equal parts of objects, if api.Options.ShareParts is set.
+//  7. managedFields can be skipped in every type. A Mask keeps the fields that it names, with the same values, and its
+//     objects and their copies have a mark. Repeated strings are shared; the number of kept strings has a limit. So are
+//     equal parts of objects, if api.Options.ShareParts is set.
 //  8. Objects share no memory with the stream. Slices from protobuf have no spare capacity, so an append makes a copy.
 //
 // # Concurrency

@@ -204,6 +204,7 @@ type Packer[T any] struct {
 // packer is a Packer without its type parameter.
 type packer struct {
 	d         decoder
+	mask      *Mask                // may be nil
 	form      atomic.Pointer[form] // the last one
 	unpackers sync.Pool
 }
@@ -241,6 +242,10 @@ func (k *Packer[T]) Codec(keep func(p *Packed, plain []byte)) *Codec[*Packed] {
 
 // packEncoded packs an object of an answer.
 func (k *packer) packEncoded(a *answer, o encoded, drop bool, keep func(*Packed, []byte)) (*Packed, error) {
+	if k.mask != nil {
+		k.mask.prune(o)
+		drop = false
+	}
 	id := o.identity()
 	if !id.certain {
 		obj, err := o.decode(drop)
@@ -403,6 +408,9 @@ func (k *packer) unpack(p *Packed) (any, error) {
 	}
 	if err == nil {
 		k.d.target.complete(obj, s.apiVersion, s.kind, s.overwrite)
+		if k.mask != nil {
+			k.mask.Mark(obj)
+		}
 	}
 	return obj, err
 }

@@ -17,6 +17,12 @@ type PackerSource[T api.Object] interface {
 	Packer() *Packer[T]
 }
 
+// MaskSource is a ListerWatcher whose objects keep only the fields of a Mask. It is looked up with api.As.
+type MaskSource interface {
+	// Mask returns the Mask.
+	Mask() *Mask
+}
+
 // PackedSource is a ListerWatcher that can keep the bytes of its answers. It does not hold for a wrapper, whose List
 // and Watch the result would not call, so it must be looked up without api.As.
 type PackedSource interface {

@@ -19,8 +19,8 @@ type target struct {
 	isGeneric    bool // T keeps everything, in a map
 	strings      *plan.Interner
 	parts        func() *plan.Parts // the table of parts that objects share; it may return nil
-	// pack, if not nil, returns the object as a Packed instead of decoding it. Only Packer.Codec sets it, so that other
-	// programs do not link it.
+	// pack, if not nil, is called instead of decoding an object. Only Packer.Codec and a Mask set it, so that other
+	// programs do not link them.
 	pack func(a *answer, o encoded, drop bool) (any, error)
 
 	// These are the paths of field indices to apiVersion and kind, or nil unless T keeps both as strings.

@@ -10,6 +10,7 @@
 //	_, err = m.Controller(c)          // controller_runtime_*, workqueue_*, leat_event_latency_seconds
 //	_, err = m.Elector("my-lease", e) // leader_election_*
 //	_, err = m.Shard(member)          // leat_shard_*
+//	_, err = m.Mask("pods", mask)     // leat_mask_*
 //	webhook.Options{Observer: m}      // controller_runtime_webhook_*, certwatcher_*
 //	manager.AdminOptions{Metrics: metrics.Handler(registry)}
 //

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
@@ -41,6 +42,9 @@ func TestRemove(t *testing.T) {
 		func() *metrics.CollectorRegistration { return shown(t)(m.Elector("lock", elector(false))) },
 		func() *metrics.CollectorRegistration { return shown(t)(m.Recorder("a", recorderStats{})) },
 		func() *metrics.CollectorRegistration { return shown(t)(m.Gate("a", gateStats{})) },
+		func() *metrics.CollectorRegistration {
+			return shown(t)(m.Mask("pods", must.Get(codec.NewMask[*configMap]("data"))(t)))
+		},
 		func() *metrics.CollectorRegistration { return shown(t)(m.Shard(shardStatus{Group: "a"})) },
 	}
 	var all []*metrics.CollectorRegistration

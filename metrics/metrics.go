@@ -28,6 +28,7 @@ type Metrics struct {
 	elections   electionFamilies
 	recorders   recorderFamilies
 	gates       gateFamilies
+	masks       maskFamilies
 	shards      shardFamilies
 	webhooks    webhookFamilies
 	recordings  recordingFamilies
@@ -64,6 +65,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	m.elections = newElectionFamilies(&m.families)
 	m.recorders = newRecorderFamilies(&m.families)
 	m.gates = newGateFamilies(&m.families)
+	m.masks = newMaskFamilies(&m.families)
 	m.shards = newShardFamilies(&m.families)
 	m.webhooks = newWebhookFamilies(&m.families)
 	m.recordings = newRecordingFamilies(&m.families)

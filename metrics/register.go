@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 )
@@ -16,11 +17,11 @@ type factory interface {
 	ObserveInformers(f func(informer.Any)) (stop func())
 }
 
-// Register shows a controller, an informer, a factory with all its informers, a recorder, an elector, a gate, a member
-// of a shard group or a recording, until remove is called. A value with a method UseMetrics(metrics any), such as a
-// webhook server, gets m, and its counters stay. A value of another type has no metrics. A value that is shown already
-// stays as it is; remove then does nothing. An informer is shown under the name in its Status, a member under its
-// group, a controller, a recorder and an elector under their own names, and anything else under the given name. An
+// Register shows a controller, an informer, a factory with all its informers, a recorder, an elector, a gate, a mask, a
+// member of a shard group or a recording, until remove is called. A value with a method UseMetrics(metrics any), such
+// as a webhook server, gets m, and its counters stay. A value of another type has no metrics. A value that is shown
+// already stays as it is; remove then does nothing. An informer is shown under the name in its Status, a member under
+// its group, a controller, a recorder and an elector under their own names, and anything else under the given name. An
 // informer gets a number if its name is taken; for others the error is ErrNameTaken. Register implements
 // MetricsRegistry of package manager.
 func (m *Metrics) Register(name string, r any) (remove func(), err error) {
@@ -52,6 +53,8 @@ func (m *Metrics) Register(name string, r any) (remove func(), err error) {
 		added, err = m.Elector(name, r)
 	case Gate:
 		added, err = m.Gate(name, r)
+	case *codec.Mask:
+		added, err = m.Mask(name, r)
 	case Shard:
 		added, err = m.Shard(r)
 	case recordingTotals:

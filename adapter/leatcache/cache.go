@@ -20,6 +20,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/codec"
 )
 
 // Cache is a cache.Cache of controller-runtime. It has a collection for each kind that is read or watched, in each form
@@ -28,6 +29,7 @@ type Cache struct {
 	own      Options
 	o        cache.Options
 	byObject map[schema.GroupVersionKind]cache.ByObject
+	masks    map[collectionKey]*codec.Mask
 	client   *apiclient.Client
 	started  chan struct{} // closed by Start
 	running  sync.WaitGroup

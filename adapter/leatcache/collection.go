@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	leat "github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -58,10 +59,17 @@ type scope struct {
 func newCollection(c *Cache, key collectionKey, r api.Resource) *collection {
 	of := &collection{key: key, resource: r, cache: c, fields: map[string]*fieldIndex{}}
 	of.removed, of.remove = context.WithCancel(context.Background())
-	source := apiclient.NewPartialOf[client.Object](c.client, r, "", key.object)
+	var source func(namespace string) api.ListerWatcher[client.Object]
+	if mask := c.masks[key]; mask != nil {
+		masked := apiclient.NewMasked[client.Object](c.client, r, "", mask)
+		source = func(namespace string) api.ListerWatcher[client.Object] { return masked.In(namespace) }
+	} else {
+		whole := apiclient.NewPartialOf[client.Object](c.client, r, "", key.object)
+		source = func(namespace string) api.ListerWatcher[client.Object] { return whole.In(namespace) }
+	}
 	configs := c.scopesOf(key.gvk, r.Namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(configs)) {
-		of.scopes = append(of.scopes, newScope(c, key, source, namespace, configs[namespace]))
+		of.scopes = append(of.scopes, newScope(of, source, namespace, configs[namespace]))
 	}
 	of.synced = sync.OnceValue(func() <-chan struct{} {
 		each := make([]<-chan struct{}, len(of.scopes))
@@ -73,15 +81,15 @@ func newCollection(c *Cache, key collectionKey, r api.Resource) *collection {
 	return of
 }
 
-func newScope(c *Cache, key collectionKey, source *apiclient.PartialOf[client.Object], namespace string, config ctrlcache.Config) *scope {
+func newScope(of *collection, source func(string) api.ListerWatcher[client.Object], namespace string, config ctrlcache.Config) *scope {
 	s := &scope{namespace: namespace, confined: namespace != ""}
 	s.share = config.UnsafeDisableDeepCopy != nil && *config.UnsafeDisableDeepCopy
 	in := namespace
-	if config.FieldSelector != nil && in == "" && source.Resource().Namespaced {
+	if config.FieldSelector != nil && in == "" && of.resource.Namespaced {
 		in, _ = config.FieldSelector.RequiresExactMatch("metadata.namespace") // a user may only list there
 	}
-	s.informer = informer.New(source.In(in), c.informerOptions(key, config))
-	if c.own.Hold == nil && !s.confined && source.Resource().Namespaced {
+	s.informer = informer.New(source(in), of.cache.informerOptions(of.key, config))
+	if of.cache.own.Hold == nil && !s.confined && of.resource.Namespaced {
 		s.byNamespace = informer.AddIndex(s.informer, leat.ByNamespace[client.Object])
 	}
 	return s
@@ -100,7 +108,7 @@ func (c *Cache) informerOptions(key collectionKey, config ctrlcache.Config) info
 		o.Selector.Fields = config.FieldSelector.String()
 	}
 	if config.Transform != nil {
-		o.Transform = transform(config.Transform)
+		o.Transform = transform(config.Transform, c.masks[key])
 	}
 	report := func(error) {}
 	if c.own.Logger == nil {
@@ -121,8 +129,9 @@ func (c *Cache) informerOptions(key collectionKey, config ctrlcache.Config) info
 	return o
 }
 
-// transform calls f, whose result must be of the same type.
-func transform(f cache.TransformFunc) func(client.Object) (client.Object, error) {
+// transform calls f, whose result must be of the same type. f may have removed the mark of a masked object with its
+// managedFields.
+func transform(f cache.TransformFunc, mask *codec.Mask) func(client.Object) (client.Object, error) {
 	return func(object client.Object) (client.Object, error) {
 		changed, err := f(object)
 		if err != nil {
@@ -131,6 +140,9 @@ func transform(f cache.TransformFunc) func(client.Object) (client.Object, error)
 		result, ok := changed.(client.Object)
 		if !ok || fmt.Sprintf("%T", result) != fmt.Sprintf("%T", object) {
 			return object, fmt.Errorf("leatcache: the transform returned a %T for a %T", changed, object)
+		}
+		if mask != nil {
+			mask.Mark(result)
 		}
 		return result, nil
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/adapter/clientgo/restconfig"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/maskguard"
 )
 
 // Options are what leat has and cache.Options of controller-runtime do not. Their New is a cache.NewCacheFunc. The zero
@@ -35,6 +36,12 @@ type Options struct {
 	// DropManagedFields does not cache metadata.managedFields, and asks the server to omit them. It costs less than
 	// cache.TransformStripManagedFields, because the fields are not decoded.
 	DropManagedFields bool
+	// Fields limits what is cached of the objects of a type to these fields and those that codec.Mask always keeps, so
+	// that a *corev1.Pod costs what a struct with these fields costs. The key is an object of the type, with its kind
+	// if it is unstructured; codec.Mask describes the paths. Other fields of a cached object are zero. So an update of
+	// such an object is refused with a *codec.MaskedError, and is not sent: New makes cache.Options.HTTPClient, which a
+	// manager's client uses too, refuse it. A merge patch must be refused before it is made; use NewClient for that.
+	Fields map[client.Object][]string
 	// Logger receives the log entries of the informers. If it is nil, failed requests and undecodable objects are
 	// logged by controller-runtime's logger, and nothing else is logged.
 	Logger *zap.Logger
@@ -55,6 +62,9 @@ func (o Options) New(config *rest.Config, given cache.Options) (cache.Cache, err
 	c := &Cache{own: o, o: given, byObject: map[schema.GroupVersionKind]cache.ByObject{}, collections: map[collectionKey]*collection{}, started: make(chan struct{})}
 	if c.o.Scheme == nil {
 		c.o.Scheme = scheme.Scheme
+	}
+	if err := c.setMasks(o.Fields); err != nil {
+		return nil, err
 	}
 	if err := c.connect(config); err != nil {
 		return nil, err
@@ -86,6 +96,8 @@ func (c *Cache) connect(config *rest.Config) (err error) {
 		if err != nil {
 			return fmt.Errorf("leatcache: make an HTTP client: %w", err)
 		}
+	} else if len(c.masks) > 0 {
+		httpClient.Transport = maskguard.Wrap(cmp.Or(httpClient.Transport, http.DefaultTransport))
 	}
 	if c.o.Mapper == nil {
 		if c.o.Mapper, err = apiutil.NewDynamicRESTMapper(config, httpClient); err != nil {

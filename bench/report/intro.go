@@ -39,5 +39,6 @@ var questions = [][2]string{
 	{"P19", "many namespaces, warm starts, and shards"},
 	{"P20", "test servers beside etcd and kube-apiserver"},
 	{"P21", "one operator on three libraries"},
+	{"P24", "whole Pods with a mask of 8 fields"},
 	{"tap", "what a recording costs"},
 }

@@ -13,12 +13,14 @@ import (
 // Form is the type of the objects in the cache.
 type Form string
 
-// The forms: a whole corev1.Pod, the same as bytes or as compressed bytes, the eight fields of Pod, metadata only, and
-// a map. In the work Resources, Packed is the bytes of a map.
+// The forms: a whole corev1.Pod, the same as bytes or as compressed bytes, a corev1.Pod with a mask of the eight fields
+// of Pod, the same as bytes, Pod itself, metadata only, and a map. In the work Resources, Packed is the bytes of a map.
 const (
 	Full         Form = "full"
 	Packed       Form = "packed"
 	Compressed   Form = "compressed"
+	Masked       Form = "masked"
+	MaskedPacked Form = "masked packed"
 	Struct       Form = "struct"
 	Metadata     Form = "metadata"
 	Unstructured Form = "unstructured"

@@ -26,6 +26,7 @@ var table = []layer{
 	{"codec/internal/wireplan codec/internal/scan", "codec/internal/plan"},
 	{"codec/internal/jsonplan", "codec/internal/plan codec/internal/scan"},
 	{"codec", "api codec/internal/jsonplan codec/internal/plan codec/internal/scan codec/internal/wireplan internal/quote"},
+	{"internal/maskguard", "codec"},
 	{"apiclient/internal/secret", "internal/quote"},
 	{"apiclient/internal/auth", "apiclient/internal/secret internal/regularfile"},
 	{"apiclient/internal/transport", "apiclient/internal/auth apiclient/internal/secret internal/quote"},

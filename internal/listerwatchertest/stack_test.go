@@ -42,6 +42,7 @@ type stack struct {
 	bytes  bool            // it can keep the bytes of its answers
 	packer bool            // it has a Packer of its own
 	opaque bool            // nothing is known of the client
+	masked bool            // objects keep only the label "kept"
 }
 
 // layer puts a wrapper around a stack.
@@ -85,6 +86,13 @@ var clients = []struct {
 		lw := apiclient.NewPartialOf[*pod](c, listerwatchertest.Pods, "default", reflect.TypeFor[*pod]())
 		return &stack{ListerWatcher: lw, bytes: true, packer: true}
 	}},
+	{"masked", func(c *apiclient.Client) *stack {
+		mask, err := codec.NewMask[*pod](`metadata.labels["kept"]`)
+		if err != nil {
+			panic(err)
+		}
+		return &stack{ListerWatcher: apiclient.NewMasked[*pod](c, listerwatchertest.Pods, "default", mask), bytes: true, packer: true, masked: true}
+	}},
 	{"unknown", func(c *apiclient.Client) *stack {
 		lw := apiclient.NewPartial[*pod](c, listerwatchertest.Pods, "default")
 		return &stack{ListerWatcher: struct{ api.ListerWatcher[*pod] }{lw}, opaque: true}
@@ -125,9 +133,9 @@ func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []l
 			return s
 		}
 		s := make()
-		want := map[api.Key]bool{}
+		want, labels := map[api.Key]bool{}, map[string]string{"kept": "1", "other": "2"}
 		for i := range 12 {
-			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i)}}
+			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i), Labels: labels}}
 			created := must.Get(k.Server.Create(listerwatchertest.Pods, p))(k)
 			want[api.KeyOf(p)] = s.has(created.GetUID())
 		}
@@ -142,13 +150,18 @@ func testStack(t *testing.T, client func(*apiclient.Client) *stack, wrappers []l
 			// The first probe runs beside the watch. An event must pass through each wrapper then and later.
 			<-time.After(2 * time.Minute)
 			require.Positive(k, inf.Status().Reflector.Counters.Probes)
-			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "later-"}}
+			p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "later-", Labels: labels}}
 			later := must.Get(k.Server.Create(listerwatchertest.Pods, p))(k)
 			want[api.Key{Namespace: "default", Name: later.GetName()}] = s.has(later.GetUID())
 			synctest.Wait()
 			for key, in := range want {
-				_, cached := inf.Cache().Get(key)
+				object, cached := inf.Cache().Get(key)
 				require.Equal(k, in, cached, key)
+				if in {
+					_, masked := codec.MaskOf(object)
+					require.Equal(k, s.masked, masked)
+					require.Equal(k, !s.masked, object.Labels["other"] == "2")
+				}
 			}
 			require.Equal(k, known, inf.Status().Shard.By != "")
 		}
@@ -184,6 +197,9 @@ func (s *stack) check(k *testkit.Kit) {
 	require.Equal(k, !s.opaque, decodes)
 	_, hasPacker := api.As[codec.PackerSource[*pod]](lw)
 	require.Equal(k, s.packer, hasPacker)
+
+	_, masked := api.As[codec.MaskSource](lw)
+	require.Equal(k, s.masked, masked)
 
 	keeper, ok := lw.(codec.PackedSource)
 	bytes := ok && keeper.Packed(func(o codec.Options) *codec.Codec[*codec.Packed] {

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/internal/regularfile"
 )
 
@@ -41,16 +42,19 @@ type header struct {
 	NoManaged    bool   `json:"noManagedFields"`
 	MediaType    string `json:"mediaType"`
 	Type         string `json:"type"`
-	TypeContents string `json:"typeContents"` // a hash
+	TypeContents string `json:"typeContents"` // a hash, and the mask
 }
 
 // header describes the collection of a request.
 func (w *ListerWatcher[T]) header(o api.Options[T]) header {
-	c := w.source.Collection()
+	c, contents := w.source.Collection(), w.contents
+	if masked, ok := api.As[codec.MaskSource](w.source); ok {
+		contents += " of " + masked.Mask().String()
+	}
 	return header{
 		Format: format, Boot: w.boot, Cluster: w.o.Cluster, Resource: c.Resource.String(), Namespace: c.Namespace,
 		Labels: o.LabelSelector, Fields: o.FieldSelector, Shard: c.Shard, NoManaged: o.DropManagedFields,
-		MediaType: w.mediaType, Type: w.typeName, TypeContents: w.contents,
+		MediaType: w.mediaType, Type: w.typeName, TypeContents: contents,
 	}
 }
 

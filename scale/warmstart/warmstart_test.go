@@ -26,6 +26,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
@@ -54,6 +55,7 @@ type machine struct {
 	o     warmstart.Options
 	logs  *observer.ObservedLogs
 	shard hashrange.Set // nil: the agents read all objects
+	mask  *codec.Mask   // nil: the objects are whole
 }
 
 func onMachine(t *testing.T, test func(m *machine)) {
@@ -94,6 +96,9 @@ type process struct {
 func (m *machine) start(o informer.Options[*configMap]) *process {
 	m.Helper()
 	var source api.ListerWatcher[*configMap] = apiclient.NewPartial[*configMap](m.Client, configMaps, "")
+	if m.mask != nil {
+		source = apiclient.NewMasked[*configMap](m.Client, configMaps, "", m.mask)
+	}
 	if m.shard != nil {
 		source = shardedsource.New(source, hashrange.UID, m.shard, shardedsource.Options{})
 		source, o = stagger.Spread(stagger.NewStart(stagger.Options{Jitter: -1}), source, o)
@@ -566,6 +571,29 @@ func TestOtherShards(t *testing.T) {
 					require.Equal(m, shard.Contains(hashrange.Hash(uid)), have[name] != "", "%s: %s", shard, name)
 				}
 				p.end()
+			}
+		}
+	})
+}
+
+// TestOtherMasks uses one file with different masks: a file without a field that the program reads now is not used.
+func TestOtherMasks(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		for _, fields := range []string{"", `data["other"]`, `data["value"]`, ""} {
+			if m.mask = nil; fields != "" {
+				m.mask = must.Get(codec.NewMask[*configMap](fields))(m)
+			}
+			for n := range 2 {
+				for _, hold := range []informer.Holding[*configMap]{nil, packed.Bytes[*configMap]()} {
+					p := m.start(informer.Options[*configMap]{Hold: hold})
+					require.Equal(m, n == 1 || hold != nil, p.warm.Status().Warm, "%s: %v", fields, p.warm.Status().Cold)
+					require.Equal(m, fields != `data["other"]`, p.values()["a"] == "1", fields)
+					o, _ := p.inf.Cache().Get(api.Key{Namespace: "default", Name: "a"})
+					_, masked := codec.MaskOf(o)
+					require.Equal(m, fields != "", masked)
+					p.end()
+				}
 			}
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
@@ -57,6 +58,16 @@ func informerOf(config apiclient.Config, s subject.Spec, h subject.Hooks) (subje
 		return held(apiclient.NewTyped[*corev1.Pod](client, pods, ""), packed.Bytes[*corev1.Pod](), s, h)
 	case subject.Compressed:
 		return held(apiclient.NewTyped[*corev1.Pod](client, pods, ""), packed.Coded[*corev1.Pod](zstd.Train), s, h)
+	case subject.Masked, subject.MaskedPacked:
+		mask, err := codec.NewMask[*corev1.Pod]("metadata.labels", "spec.nodeName", "status[phase,podIP]")
+		if err != nil {
+			return nil, err
+		}
+		lw := apiclient.NewMasked[*corev1.Pod](client, pods, "", mask)
+		if s.Form == subject.Masked {
+			return withHooks(lw, s, h)
+		}
+		return held(lw, packed.Bytes[*corev1.Pod](), s, h)
 	case subject.Struct:
 		return withHooks(apiclient.NewPartial[*subject.Pod](client, pods, ""), s, h)
 	case subject.Metadata:
