@@ -3,7 +3,7 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # The modules below the root with packages, and all modules.
-NESTED = adapter/clientgo adapter/leatcache adapter/otel testserver/cluster scale/packed/zstd observe/livepage/browsertest bench e2e e2e/conformance tools
+NESTED = adapter/clientgo adapter/leatcache adapter/otel testserver/cluster scale/packed/zstd observe/livepage/browsertest bench e2e e2e/conformance tools tools/leat-fields
 MODULES = . $(NESTED) e2e/servers
 PLATFORMS = linux/arm,linux/arm64,darwin/arm64,windows/amd64
 
@@ -29,9 +29,10 @@ demo: ## an API server, a controller and the whole pipeline between them, in one
 
 # make lint vets the code. Many tests wait more than they compute, so four packages at a time (-p 4) end sooner than two
 # on two cores. go test prints a package when it and those before it have ended.
-test: ## every test of the root module; with a cold build cache, most of the time is compilation
+test: ## every test of the root module and of tools/leat-fields; with a cold build cache, most of the time is compilation
 	@echo "compiling and testing $$($(GO) list ./... | wc -l) packages; the first lines take a minute or two with a cold build cache"
 	$(GO) test -vet=off -p 4 ./...
+	$(GO) test -C tools/leat-fields -vet=off ./...
 
 # These packages, and these tests of others, use one goroutine: they decode, compare with encoding/json, or count bytes.
 # The race detector cannot find anything in them, and makes them up to eight times as slow. make test runs them.

@@ -1,0 +1,465 @@
+package main
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// findInterfaces collects the interfaces that packages outside of the program declare, and the types whose values
+// become interfaces when packages that are followed are initialized.
+func (a *flow) findInterfaces() {
+	a.outside = map[string][]*types.Interface{}
+	for _, p := range a.all {
+		for _, name := range p.Scope().Names() {
+			t := p.Scope().Lookup(name)
+			if i, ok := t.Type().Underlying().(*types.Interface); ok && !a.isProgram[p] && t.Exported() {
+				if n, ok := t.Type().(*types.Named); ok && n.TypeParams().Len() == 0 {
+					for m := range i.Methods() {
+						a.outside[m.Name()] = append(a.outside[m.Name()], i)
+					}
+				}
+			}
+		}
+		if init := a.prog.Package(p).Func("init"); a.followed[p] && init != nil {
+			for _, b := range init.Blocks {
+				for _, i := range b.Instrs {
+					if m, ok := i.(*ssa.MakeInterface); ok {
+						a.becomeInterface(m.X.Type(), m.Type())
+					}
+				}
+			}
+		}
+	}
+}
+
+// becomeInterface notes that values of a type are in interfaces. Then code that calls methods of such an interface may
+// call its methods, and so may code that is not followed.
+func (a *flow) becomeInterface(t, to types.Type) {
+	n, ok := types.Unalias(deref(t)).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || !a.followed[n.Obj().Pkg()] || object(n) != nil || a.part(n) {
+		return
+	}
+	set := a.prog.MethodSets.MethodSet(t)
+	if set.Lookup(nil, "DeepCopyObject") != nil {
+		return // a list of objects: what reads its elements is known where they leave the list
+	}
+	if generic, ok := types.Unalias(to).(*types.Named); ok && generic.TypeArgs().Len() > 0 && !a.isProgram[generic.Obj().Pkg()] {
+		for m := range to.Underlying().(*types.Interface).Methods() {
+			a.enter(a.prog.LookupMethod(t, m.Pkg(), m.Name()), true, true)
+		}
+	}
+	if t = a.same(t); a.converted[t] {
+		return
+	}
+	a.converted[t] = true
+	a.concrete = append(a.concrete, t)
+	for m := range set.Len() {
+		method := set.At(m)
+		name := method.Obj().Name()
+		for _, outer := range a.outside[name] {
+			if types.Implements(t, outer) {
+				a.enter(a.prog.MethodValue(method), true, true)
+				break
+			}
+		}
+		for _, call := range a.invokes[name] {
+			a.bindMethod(call, t)
+		}
+	}
+}
+
+// bindMethod connects the call of an interface's method with that of a type, if it has the interface.
+func (a *flow) bindMethod(call ssa.CallInstruction, t types.Type) {
+	c := call.Common()
+	if types.Implements(t, c.Value.Type().Underlying().(*types.Interface)) {
+		if fn := a.prog.LookupMethod(t, c.Method.Pkg(), c.Method.Name()); fn != nil {
+			a.bind(call, fn)
+		}
+	}
+}
+
+// call follows a call: into functions with a body, by a summary, or not at all.
+func (a *flow) call(call ssa.CallInstruction, pos token.Pos) {
+	c := call.Common()
+	if a.answered(pos) {
+		a.leave(call, "", effectEscape)
+		return
+	}
+	if c.IsInvoke() {
+		a.invoke(call)
+		return
+	}
+	switch f := c.Value.(type) {
+	case *ssa.Builtin:
+		a.builtin(call, f.Name(), pos)
+	case *ssa.Function:
+		a.static(call, f)
+	default:
+		d := &dynamicCall{call: call}
+		if m, ok := f.(*ssa.MakeClosure); ok {
+			d.known = true
+			a.bind(call, m.Fn.(*ssa.Function))
+			return
+		}
+		a.dynamic = append(a.dynamic, d)
+		a.each(a.node(f), func(found fact) {
+			if found.fn != nil {
+				d.known = true
+				a.static(call, found.fn)
+			}
+		})
+	}
+}
+
+// static follows the call of a known function.
+func (a *flow) static(call ssa.CallInstruction, fn *ssa.Function) {
+	name, origin := "", fn
+	if fn.Origin() != nil {
+		origin = fn.Origin()
+	}
+	if o, ok := origin.Object().(*types.Func); ok {
+		name = fullName(o)
+	}
+	effect, known := summary(name)
+	switch {
+	case known:
+		a.leave(call, name, effect)
+	case len(fn.Blocks) > 0:
+		a.bind(call, fn)
+	default:
+		a.leave(call, name, effectEscape)
+	}
+}
+
+// bind connects a call with the body of a function.
+func (a *flow) bind(call ssa.CallInstruction, fn *ssa.Function) {
+	a.visit(fn)
+	a.called[fn] = true
+	args := call.Common().Args
+	if call.Common().IsInvoke() {
+		args = append([]ssa.Value{call.Common().Value}, args...)
+	}
+	for i, p := range fn.Params {
+		if i < len(args) {
+			a.move(a.node(args[i]), a.node(p), p.Type(), call.Pos())
+		}
+	}
+	a.results(call, func(i int, to *node, t types.Type) { a.move(a.node(resultKey{fn, i}), to, t, call.Pos()) })
+}
+
+// results calls do for each result of a call.
+func (a *flow) results(call ssa.CallInstruction, do func(i int, to *node, t types.Type)) {
+	v := call.Value()
+	if v == nil {
+		return
+	}
+	r := call.Common().Signature().Results()
+	for i := range r.Len() {
+		if r.Len() == 1 {
+			do(i, a.node(v), r.At(i).Type())
+		} else {
+			do(i, a.node(tupleKey{v, i}), r.At(i).Type())
+		}
+	}
+}
+
+// invoke follows the call of an interface's method: of each type that has it, and of objects.
+func (a *flow) invoke(call ssa.CallInstruction) {
+	c := call.Common()
+	name := fullName(c.Method)
+	if effect, known := summary(name); known {
+		a.leave(call, name, effect)
+		return
+	}
+	a.invokes[c.Method.Name()] = append(a.invokes[c.Method.Name()], call)
+	for i := 0; i < len(a.concrete); i++ {
+		a.bindMethod(call, a.concrete[i])
+	}
+	a.each(a.node(c.Value), func(f fact) {
+		if f.root != nil {
+			a.invokeObject(call, f)
+		}
+	})
+	ofObjects := false
+	if a.meta != nil {
+		m, _, _ := types.LookupFieldOrMethod(types.NewPointer(a.meta), true, nil, c.Method.Name())
+		ofObjects = m != nil
+	}
+	if p := c.Method.Pkg(); !ofObjects && (p == nil || !a.followed[p]) {
+		a.leave(call, name, effectEscape)
+	}
+	a.results(call, func(_ int, to *node, t types.Type) { a.seed(to, t, false) })
+}
+
+// invokeObject follows a method of an API object, or of a part of one, that an interface holds.
+func (a *flow) invokeObject(call ssa.CallInstruction, f fact) {
+	c := call.Common()
+	var t types.Type
+	if f.root == anyObject {
+		if t = a.meta; t == nil {
+			return
+		}
+		if f.path == "" {
+			f.path = "metadata"
+		}
+	} else if t = at(f.root.Type(), f.path); t == nil {
+		return
+	}
+	t = container(t)
+	m, index, _ := types.LookupFieldOrMethod(types.NewPointer(t), true, c.Method.Pkg(), c.Method.Name())
+	method, ok := m.(*types.Func)
+	if !ok {
+		return
+	}
+	for _, i := range index[:len(index)-1] {
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok {
+			return
+		}
+		if f.path, ok = below(f.path, s, i); !ok {
+			return
+		}
+		t = container(s.Field(i).Type())
+	}
+	name := fullName(method)
+	if effect, known := summary(name); known {
+		if path, ok := strings.CutPrefix(string(effect), "path "); ok {
+			a.results(call, func(_ int, to *node, t types.Type) { a.descend(f, path, to, t, call.Pos()) })
+		}
+		return
+	}
+	fn := a.prog.FuncValue(method)
+	if fn == nil || len(fn.Blocks) == 0 {
+		a.lose(f, call.Pos(), "has its method "+c.Method.Name()+" called", true)
+		return
+	}
+	a.visit(fn)
+	a.called[fn] = true
+	a.add(a.node(fn.Params[0]), f)
+	for i, arg := range c.Args {
+		a.move(a.node(arg), a.node(fn.Params[i+1]), fn.Params[i+1].Type(), call.Pos())
+	}
+	a.results(call, func(i int, to *node, t types.Type) { a.move(a.node(resultKey{fn, i}), to, t, call.Pos()) })
+}
+
+// descend adds the field at a path below a fact's to a value of type t.
+func (a *flow) descend(f fact, path string, to *node, t types.Type, pos token.Pos) {
+	if f.path != "" {
+		path = f.path + "." + path
+	}
+	if f = (fact{root: f.root, path: path}); leaf(t) {
+		a.read(f, pos, whole)
+	} else {
+		a.add(to, f)
+	}
+}
+
+func (a *flow) builtin(call ssa.CallInstruction, name string, pos token.Pos) {
+	args := call.Common().Args
+	switch name {
+	case "len", "cap":
+		a.each(a.node(args[0]), func(f fact) { a.read(f, pos, presence) })
+	case "append":
+		if v := call.Value(); v != nil && !leaf(v.Type()) {
+			for _, arg := range args {
+				a.copy(a.node(arg), a.node(v))
+			}
+			a.each(a.node(args[0]), func(f fact) {
+				if f.cell != nil && len(args) > 1 && fits(f.cell.typ, args[1].Type()) {
+					a.copy(a.node(args[1]), f.cell)
+				}
+			})
+		}
+	case "copy":
+		if !leaf(args[0].Type()) {
+			a.copy(a.node(args[1]), a.elements(args[1].Type()))
+			a.sinkIntoParts(args[0], args[1], pos)
+			a.each(a.node(args[0]), func(f fact) {
+				if f.cell != nil && fits(f.cell.typ, args[1].Type()) {
+					a.copy(a.node(args[1]), f.cell)
+				}
+			})
+		}
+	case "ssa:wrapnilchk":
+		a.copy(a.node(args[0]), a.node(call.Value()))
+	case "delete", "clear", "recover", "close", "min", "max":
+	default:
+		for _, arg := range args {
+			a.sink(a.node(arg), arg, pos, "is passed to "+name, effectEscape)
+		}
+	}
+}
+
+// leave applies the effect of a call into code that is not followed.
+func (a *flow) leave(call ssa.CallInstruction, name string, effect effect) {
+	c, pos := call.Common(), call.Pos()
+	args := c.Args
+	if c.IsInvoke() {
+		args = append([]ssa.Value{c.Value}, args...)
+	}
+	path, isPath := strings.CutPrefix(string(effect), "path ")
+	switch {
+	case effect == effectNone:
+		return
+	case isPath:
+		a.each(a.node(args[0]), func(f fact) {
+			if f.root != nil {
+				prefix := ""
+				if f.path == "" {
+					prefix = "metadata."
+				}
+				a.results(call, func(_ int, to *node, t types.Type) { a.descend(f, prefix+path, to, t, pos) })
+			}
+		})
+		return
+	case effect == effectSame:
+		a.results(call, func(i int, to *node, t types.Type) {
+			if i == 0 {
+				a.move(a.node(args[0]), to, t, pos)
+			}
+		})
+		return
+	case effect == effectInto:
+		from := args[0]
+		a.store(args[1], from, pos)
+		return
+	}
+	short := name[strings.LastIndexByte(name, '/')+1:]
+	delivery := isDelivery(name) || c.IsInvoke() && c.Method.Pkg() != nil && isDelivery(c.Method.Pkg().Path())
+	for _, arg := range args {
+		if leaf(arg.Type()) {
+			a.readAll(a.node(arg), pos)
+			continue
+		}
+		a.sinkObjects(a.node(arg), arg, pos, "is passed to "+short, effect, delivery)
+	}
+	a.results(call, func(_ int, to *node, t types.Type) { a.seed(to, t, delivery && effect == effectEscape) })
+}
+
+// sinkObjects handles a value that code which is not followed gets. This code may call functions that it gets, and fill
+// in objects that the program made.
+func (a *flow) sinkObjects(n *node, v ssa.Value, pos token.Pos, how string, effect effect, delivery bool) {
+	filled := map[*types.TypeName]bool{}
+	made := origin(v)
+	a.each(n, func(f fact) {
+		switch {
+		case f.fn != nil:
+			a.enter(f.fn, delivery, true)
+			for _, p := range f.fn.Params {
+				if o := object(p.Type()); o != nil && effect.writes() {
+					a.write(o, pos, how)
+				}
+			}
+		case f.cell != nil && f.cell.made:
+			if o := object(deref(f.cell.typ)); o != nil && effect.fills() {
+				_, direct := made.(*ssa.Alloc)
+				filled[o] = direct
+				a.add(f.cell, fact{root: o})
+			}
+			if o := object(deref(f.cell.typ)); o != nil && !effect.writes() {
+				a.uses(o)
+			}
+		case f.root != nil:
+			switch {
+			case effect == effectCall:
+			case effect.writes() && f.path == "":
+				a.write(f.root, pos, how)
+			case effect != effectEscape && effect != effectWhole && (f.path == "" || f.path == "metadata"):
+			case filled[f.root] && f.path == "":
+			default:
+				a.lose(f, pos, how, effect == effectEscape)
+			}
+		}
+	})
+	if effect == effectEscape && !delivery {
+		for _, part := range append(spread(v), made) {
+			a.sinkType(part.Type(), pos, how, true, 0)
+		}
+	}
+}
+
+// origin returns the value that was converted to an interface.
+func origin(v ssa.Value) ssa.Value {
+	switch i := v.(type) {
+	case *ssa.MakeInterface:
+		return origin(i.X)
+	case *ssa.ChangeInterface:
+		return origin(i.X)
+	case *ssa.ChangeType:
+		return origin(i.X)
+	}
+	return v
+}
+
+// spread returns the arguments that a call passes as a list.
+func spread(v ssa.Value) (args []ssa.Value) {
+	s, ok := v.(*ssa.Slice)
+	if !ok {
+		return nil
+	}
+	list, ok := s.X.(*ssa.Alloc)
+	if !ok {
+		return nil
+	}
+	for _, r := range *list.Referrers() {
+		if at, ok := r.(*ssa.IndexAddr); ok {
+			for _, r := range *at.Referrers() {
+				if store, ok := r.(*ssa.Store); ok {
+					args = append(args, origin(store.Val))
+				}
+			}
+		}
+	}
+	return args
+}
+
+// sinkType handles what values of a type hold when code that is not followed gets one, as encoding/json does: the
+// fields of structs, and the elements of maps and channels.
+func (a *flow) sinkType(t types.Type, pos token.Pos, how string, escapes bool, depth int) {
+	t = container(t)
+	if a.part(t) || leaf(t) || depth > 3 {
+		return
+	}
+	lose := func(f fact) {
+		if f.root != nil {
+			a.lose(f, pos, "in "+types.TypeString(t, types.RelativeTo(nil))+" "+how, escapes)
+		}
+	}
+	held := func(n *node, t types.Type) {
+		a.each(n, lose)
+		if o := object(core(t)); o != nil {
+			lose(fact{root: o})
+		}
+		a.sinkType(t, pos, how, escapes, depth+1)
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Map:
+		held(a.elements(t), u.Elem())
+	case *types.Chan:
+		held(a.elements(t), u.Elem())
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if f := u.Field(i); !leaf(f.Type()) {
+				held(a.field(t, i), f.Type())
+			}
+		}
+	}
+}
+
+// sink counts everything that arrives at a node as read.
+func (a *flow) sink(n *node, v ssa.Value, pos token.Pos, how string, effect effect) {
+	a.sinkObjects(n, v, pos, how, effect, false)
+}
+
+func fullName(f *types.Func) string {
+	name := f.Origin().FullName()
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		if end := strings.IndexByte(name, ']'); end > i {
+			name = name[:i] + name[end+1:]
+		}
+	}
+	return strings.NewReplacer("(*", "", "(", "", ")", "").Replace(name)
+}
