@@ -43,7 +43,7 @@ func (a *flow) becomeInterface(t, to types.Type) {
 		return
 	}
 	set := a.prog.MethodSets.MethodSet(t)
-	if set.Lookup(nil, "DeepCopyObject") != nil {
+	if isList(t) {
 		return // a list of objects: what reads its elements is known where they leave the list
 	}
 	if generic, ok := types.Unalias(to).(*types.Named); ok && generic.TypeArgs().Len() > 0 && !a.isProgram[generic.Obj().Pkg()] {
@@ -69,6 +69,12 @@ func (a *flow) becomeInterface(t, to types.Type) {
 			a.bindMethod(call, t)
 		}
 	}
+}
+
+// isList reports whether a type is that of a list of objects, or of another document of the API.
+func isList(t types.Type) bool {
+	m, _, _ := types.LookupFieldOrMethod(types.NewPointer(deref(t)), false, nil, "DeepCopyObject")
+	return m != nil
 }
 
 // bindMethod connects the call of an interface's method with that of a type, if it has the interface.
@@ -300,10 +306,20 @@ func (a *flow) leave(call ssa.CallInstruction, name string, effect effect) {
 	if c.IsInvoke() {
 		args = append([]ssa.Value{c.Value}, args...)
 	}
+	read, isRead := strings.CutPrefix(string(effect), "read:")
 	path, isPath := strings.CutPrefix(string(effect), "path ")
 	switch {
 	case effect == effectNone:
 		return
+	case isRead:
+		for _, arg := range args {
+			a.each(a.node(arg), func(f fact) {
+				if f.root != nil && f.path == "" {
+					a.read(fact{root: f.root, path: read}, pos, whole)
+				}
+			})
+		}
+		effect = effectIdentity
 	case isPath:
 		a.each(a.node(args[0]), func(f fact) {
 			if f.root != nil {
@@ -359,7 +375,7 @@ func (a *flow) sinkObjects(n *node, v ssa.Value, pos token.Pos, how string, effe
 				filled[o] = direct
 				a.add(f.cell, fact{root: o})
 			}
-			if o := object(deref(f.cell.typ)); o != nil && !effect.writes() {
+			if o := object(deref(f.cell.typ)); o != nil && !effect.writes() && a.own(pos) {
 				a.uses(o)
 			}
 		case f.root != nil:
@@ -425,7 +441,7 @@ func (a *flow) sinkType(t types.Type, pos token.Pos, how string, escapes bool, d
 	}
 	lose := func(f fact) {
 		if f.root != nil {
-			a.lose(f, pos, "in "+types.TypeString(t, types.RelativeTo(nil))+" "+how, escapes)
+			a.lose(f, pos, "in "+types.TypeString(t, (*types.Package).Name)+" "+how, escapes)
 		}
 	}
 	held := func(n *node, t types.Type) {

@@ -118,3 +118,75 @@ func found(r *report) string {
 	}
 	return b.String()
 }
+
+// TestCommand writes a file, and compares it with a program that changes.
+func TestCommand(t *testing.T) {
+	dir := libraries(t)
+	t.Chdir(dir)
+	source := func(text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte(program("op", text)), 0o644))
+	}
+	var out, failures strings.Builder
+	command := func(code int, args ...string) string {
+		out.Reset()
+		failures.Reset()
+		require.Equal(t, code, run(args, ".", &out, &failures), out.String()+failures.String())
+		return out.String() + failures.String()
+	}
+	const get = "func F(l listers.PodLister, c client.Client) string {\n\tp, _ := l.Get(\"x\")\n\treturn p.Labels[\"a\"]"
+	source(get + "+ p.Spec.NodeName\n}")
+	require.Equal(t, "k8s.io/api/core/v1.Pod\n\tmetadata.labels[\"a\"]  p.go:4:17\n\tspec.nodeName         p.go:4:31\n",
+		command(0, "./..."))
+	require.Empty(t, command(0, "-o", "fields.go"))
+	written, err := os.ReadFile("fields.go")
+	require.NoError(t, err)
+	require.Equal(t, header+`
+
+package op
+
+// PodFields are the fields of k8s.io/api/core/v1.Pod that this program reads.
+var PodFields = []string{
+	"metadata.labels[\"a\"]",
+	"spec.nodeName",
+}
+`, string(written))
+	require.Empty(t, command(0, "-check", "fields.go"))
+
+	source(get + "+ string(p.Status.Phase)\n}")
+	require.Equal(t, "p.go:4:40: reads status.phase of k8s.io/api/core/v1.Pod, which fields.go lacks\n"+
+		"fields.go: nothing reads spec.nodeName of k8s.io/api/core/v1.Pod any more\n", command(1, "-check", "fields.go"))
+	source("func F(s *corev1.Secret) string { return s.Type }")
+	require.Equal(t, "fields.go has no list for k8s.io/api/core/v1.Secret\n"+
+		"fields.go: nothing reads k8s.io/api/core/v1.Pod any more\n", command(1, "-check", "fields.go"))
+
+	const updates = get + "\n}\n\nfunc U(c client.Client, p *corev1.Pod) { _ = c.Update(context.Background(), p) }"
+	source(updates)
+	require.Contains(t, command(3, "-check", "fields.go"), "p.go:7:54: k8s.io/api/core/v1.Pod is passed to client.Writer.Update")
+	command(0, "-o", "fields.go")
+	require.Empty(t, command(0, "-check", "fields.go"))
+
+	for name, c := range map[string]struct {
+		file, text string
+		args       []string
+		want       string
+	}{
+		"foreign file":    {"other.go", "package op\n", []string{"-check", "other.go"}, "other.go:1:1: leat-fields did not write"},
+		"changed file":    {"other.go", header + "\n\npackage op\n\nfunc F2() {}\n", []string{"-check", "other.go"}, "other.go:5:1: not a list"},
+		"no file":         {"other.go", "package op\n", []string{"-check", "none.go"}, "none.go"},
+		"type error":      {"other.go", "package op\n\nvar x int = \"\"\n", nil, "other.go:3:13: "},
+		"syntax error":    {"other.go", "package op\n\nfunc {\n", nil, "other.go:3:6: "},
+		"unknown pattern": {"other.go", "package op\n", []string{"./none"}, "none: "},
+		"no package":      {"other.go", "package op\n", []string{"./none/..."}, "pattern ./none/..."},
+		"both flags":      {"other.go", "package op\n", []string{"-o", "a", "-check", "b"}, "-o conflicts with -check"},
+		"unknown path": {
+			"other.go", program("op", "func G(p *corev1.Pod) {\n\tfmt.Println(p) //leat:fields spec.none\n}\n"), nil,
+			"other.go:3:17: k8s.io/api/core/v1.Pod has no field spec.none",
+		},
+	} {
+		require.NoError(t, os.WriteFile(c.file, []byte(c.text), 0o644))
+		message := command(2, c.args...)
+		require.Contains(t, message, c.want, name)
+		require.Equal(t, 1, strings.Count(message, "\n"), name)
+		require.NoError(t, os.Remove(c.file))
+	}
+}

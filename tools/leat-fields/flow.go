@@ -25,6 +25,7 @@ type node struct {
 	subs  []func(fact)
 	typ   types.Type // of a variable's value
 	made  bool       // the variable is made by an expression of the program
+	holds types.Type // the struct that the values are below pointers, lists and maps, or nil
 }
 
 type arrival struct {
@@ -43,6 +44,8 @@ type flow struct {
 	queue     []arrival
 	visited   map[*ssa.Function]bool
 	called    map[*ssa.Function]bool // from a function that was visited
+	typeAt    map[fact]types.Type
+	inside    bool                   // a function of the program is visited
 	entries   map[*ssa.Function]bool // called from code that the analysis does not follow
 	values    []*ssa.Function        // used other than by a call
 	dynamic   []*dynamicCall
@@ -82,6 +85,7 @@ func (a *flow) node(key any) *node {
 	if n == nil {
 		n = &node{facts: map[fact]bool{}}
 		a.nodes[key] = n
+		n.holds = typeOf(key)
 		switch v := key.(type) {
 		case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap, *ssa.MakeChan, *ssa.Global:
 			n.typ, n.made = v.(ssa.Value).Type(), true
@@ -92,6 +96,47 @@ func (a *flow) node(key any) *node {
 		}
 	}
 	return n
+}
+
+// typeOf returns the type of the struct that a node's values have below pointers, lists and maps, or nil.
+func typeOf(key any) types.Type {
+	var t types.Type
+	switch k := key.(type) {
+	case ssa.Value:
+		t = k.Type()
+	case resultKey:
+		t = k.fn.Signature.Results().At(k.index).Type()
+	case fieldKey:
+		t = k.typ.Underlying().(*types.Struct).Field(k.index).Type()
+	default:
+		return nil
+	}
+	if t = core(t); leaf(t) {
+		return nil
+	}
+	if _, ok := t.Underlying().(*types.Struct); !ok {
+		return nil
+	}
+	return t
+}
+
+// suits reports whether the values of a node may be what a fact says. This drops what calls of one function with
+// objects of several types have mixed.
+func (a *flow) suits(n *node, f fact) bool {
+	if n.holds == nil || f.root == nil {
+		return true
+	}
+	t, known := a.typeAt[f]
+	if !known {
+		switch rest, inMeta := strings.CutPrefix(f.path, "metadata"); {
+		case f.root != anyObject:
+			t = at(f.root.Type(), f.path)
+		case inMeta && a.meta != nil:
+			t = at(a.meta, strings.TrimPrefix(rest, "."))
+		}
+		a.typeAt[f] = t
+	}
+	return t == nil && (f.root != anyObject || f.path != "") || t != nil && types.Identical(core(t), n.holds)
 }
 
 func (a *flow) same(t types.Type) types.Type {
@@ -114,7 +159,7 @@ func (a *flow) field(t types.Type, i int) *node {
 func (a *flow) elements(t types.Type) *node { return a.node(elementKey{a.same(container(t))}) }
 
 func (a *flow) add(n *node, f fact) {
-	if !n.facts[f] {
+	if !n.facts[f] && a.suits(n, f) {
 		n.facts[f] = true
 		n.order = append(n.order, f)
 		a.queue = append(a.queue, arrival{n, f})
@@ -168,6 +213,7 @@ func analyse(w *world, known *apis, r *report, all []*ssa.Function) {
 	for _, p := range w.program {
 		a.isProgram[p.Types] = true
 	}
+	a.typeAt = map[fact]types.Type{}
 	a.findInterfaces()
 	for _, p := range w.all {
 		if p.Path() == metaPath {
@@ -207,6 +253,9 @@ func (a *flow) visit(fn *ssa.Function) {
 		return
 	}
 	a.visited[fn] = true
+	outer := a.inside
+	a.inside = a.own(fn.Pos())
+	defer func() { a.inside = outer }()
 	for _, b := range fn.Blocks {
 		for _, i := range b.Instrs {
 			a.instruction(fn, i)
@@ -222,6 +271,7 @@ func (a *flow) enter(fn *ssa.Function, objects, returns bool) {
 	}
 	a.entries[fn] = true
 	a.visit(fn)
+	a.inside = a.own(fn.Pos())
 	for _, p := range fn.Params {
 		a.seed(a.node(p), p.Type(), objects)
 	}
@@ -243,7 +293,9 @@ func (a *flow) enter(fn *ssa.Function, objects, returns bool) {
 func (a *flow) seed(n *node, t types.Type, objects bool) {
 	t = core(t)
 	if o := object(t); o != nil {
-		a.uses(o)
+		if a.inside {
+			a.uses(o)
+		}
 		a.add(n, fact{root: o})
 	} else if anyOf(t) || objects && types.IsInterface(t) && t.Underlying().(*types.Interface).Empty() {
 		a.add(n, fact{root: anyObject})
@@ -373,7 +425,7 @@ func (a *flow) convert(x, to ssa.Value, pos token.Pos) {
 	switch {
 	case isUnsafe(to.Type()):
 		a.sink(a.node(x), x, pos, "becomes an unsafe.Pointer", effectEscape)
-	case !leaf(t) && !a.part(t) && a.part(container(x.Type())):
+	case !leaf(t) && !types.Identical(t, container(x.Type())) && typeOf(x) != nil:
 		a.sink(a.node(x), x, pos, "is converted to "+t.String(), effectWhole)
 	default:
 		a.move(a.node(x), a.node(to), to.Type(), pos)
@@ -619,7 +671,7 @@ func (a *flow) store(addr, val ssa.Value, pos token.Pos) {
 			return
 		}
 		a.copy(from, a.field(t, to.Field))
-		if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && !a.followed[n.Obj().Pkg()] {
+		if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && !a.followed[n.Obj().Pkg()] && !isList(t) {
 			effect := effectEscape
 			if a.delivers(t) {
 				effect = effectKeep

@@ -28,7 +28,7 @@ type world struct {
 var neverFollowed = []string{
 	"k8s.io/api/", "k8s.io/client-go/", "k8s.io/apiserver/", "k8s.io/kube-openapi/", "k8s.io/apiextensions-apiserver/",
 	"k8s.io/apimachinery/pkg/runtime/", "k8s.io/apimachinery/pkg/watch/", "k8s.io/apimachinery/pkg/util/",
-	"k8s.io/component-base/", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/", "k8s.io/kubernetes/", "sigs.k8s.io/controller-runtime/", "sigs.k8s.io/structured-merge-diff/",
+	"k8s.io/component-base/", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/", "sigs.k8s.io/controller-runtime/", "sigs.k8s.io/structured-merge-diff/",
 	"github.com/leatproject/leat/",
 }
 
@@ -105,12 +105,16 @@ func load(dir string, patterns []string, env ...string) (*world, error) {
 	return w, nil
 }
 
-// firstError returns the first error of the packages, which has a position if it is in a file.
-func firstError(loaded []*packages.Package) error {
-	var first error
+// firstError returns the first error of the packages. One with a position comes before those that go list reports, and
+// these may have several lines.
+func firstError(loaded []*packages.Package) (first error) {
+	listed := true
 	packages.Visit(loaded, nil, func(p *packages.Package) {
-		if first == nil && len(p.Errors) > 0 {
-			first = errors.New(strings.TrimPrefix(p.Errors[0].Error(), "-: "))
+		for _, e := range p.Errors {
+			if first == nil || listed && e.Kind != packages.ListError {
+				lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(e.Error(), "-: ")), "\n")
+				first, listed = errors.New(lines[len(lines)-1]), e.Kind == packages.ListError
+			}
 		}
 	})
 	return first

@@ -108,6 +108,11 @@ func (r *report) answer(pos token.Pos) (comment, bool) {
 
 func (r *report) answered(pos token.Pos) bool { _, ok := r.answer(pos); return ok }
 
+// own reports whether a position is in the program.
+func (r *report) own(pos token.Pos) bool {
+	return r.files[r.set.Position(pos).Filename] != nil
+}
+
 func (r *report) uses(t *types.TypeName) { r.used[t] = true }
 
 // read records that the program reads a field. The report shows the first position, and those in the program before
@@ -120,7 +125,7 @@ func (r *report) read(f fact, pos token.Pos, kind readKind) {
 		r.reads[f.root] = map[string]use{}
 	}
 	at := r.set.Position(pos)
-	_, own := r.files[at.Filename]
+	own := r.own(pos)
 	old, found := r.reads[f.root][f.path]
 	now := use{max(kind, old.kind), at, own}
 	if found && (old.own && !own || old.own == own && !before(at, old.at)) {
@@ -249,9 +254,11 @@ func names(t types.Type) (found []string) {
 func (r *report) types() []*types.TypeName {
 	found := maps.Clone(r.used)
 	for t, reads := range r.reads {
-		found[t] = found[t] || len(reads) > 0
+		for _, u := range reads {
+			found[t] = found[t] || u.own
+		}
 	}
-	delete(found, anyObject)
+	maps.DeleteFunc(found, func(t *types.TypeName, ok bool) bool { return t == anyObject || !ok })
 	return slices.SortedFunc(maps.Keys(found), func(a, b *types.TypeName) int {
 		return strings.Compare(a.Pkg().Path()+"\x00"+a.Name(), b.Pkg().Path()+"\x00"+b.Name())
 	})

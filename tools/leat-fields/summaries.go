@@ -21,6 +21,7 @@ const (
 	effectUpdate   effect = "update"   // fill, then write
 	effectSame     effect = "same"     // its result is its first argument, or a copy of it
 	effectInto     effect = "into"     // it copies its first argument to the second
+	// "read:p": it reads the field p of the objects that it gets
 	// "path p": its result is the field p of its first argument
 )
 
@@ -33,6 +34,7 @@ func (e effect) writes() bool { return e == effectWrite || e == effectUpdate }
 // pointers and type parameters. The first that matches counts.
 const summaryTable = `
 same      .*\.DeepCopy(Object)?
+same      maps\.clone|github\.com/leatproject/leat/api\.Clone
 into      .*\.DeepCopyInto
 identity  .*\.(GetObjectKind|SetGroupVersionKind)
 same      k8s\.io/apimachinery/pkg/api/meta\.(Accessor|CommonAccessor)
@@ -40,7 +42,8 @@ identity  k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Get(Name|N
 path      k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Get(Labels|Annotations|ManagedFields|GenerateName|SelfLink)
 
 identity  k8s\.io/klog/v2\.(KObj|KObjs|KObjSlice)
-identity  k8s\.io/client-go/tools/cache\.(MetaNamespaceKeyFunc|DeletionHandlingMetaNamespaceKeyFunc|ObjectToName|DeletionHandlingObjectToName|MetaNamespaceIndexFunc)
+identity  k8s\.io/client-go/tools/cache\.(MetaNamespaceKeyFunc|DeletionHandlingMetaNamespaceKeyFunc|ObjectToName|MetaObjectToName|DeletionHandlingObjectToName|MetaNamespaceIndexFunc)
+read:metadata.labels k8s\.io/client-go/listers/.*ListerExpansion\.GetPod\w+
 identity  k8s\.io/client-go/tools/(record|events)\.EventRecorder(Logger)?\.\w+
 identity  k8s\.io/client-go/tools/reference\.\w+
 identity  k8s\.io/apimachinery/pkg/runtime\.Scheme\.(ObjectKinds|Default)
@@ -52,7 +55,7 @@ identity  sigs\.k8s\.io/controller-runtime/pkg/client\.ObjectKeyFromObject
 identity  sigs\.k8s\.io/controller-runtime/pkg/client\.(Writer|Client|WithWatch|SubResourceClient)\.(Delete|DeleteAllOf)
 identity  sigs\.k8s\.io/controller-runtime/pkg/controller/controllerutil\.(SetControllerReference|SetOwnerReference|HasControllerReference|HasOwnerReference|RemoveOwnerReference|RemoveControllerReference)
 identity  sigs\.k8s\.io/controller-runtime/pkg/(builder|handler|source)\..*
-identity  github\.com/leatproject/leat/api\.KeyOf
+identity  github\.com/leatproject/leat/api\.KeyOf|github\.com/leatproject/leat/cachedclient\..*\.(Wrote|Deleted)
 identity  github\.com/leatproject/leat/reconcile/(events|expectations)\..*
 
 keep      sync\.Map\.\w+|sync/atomic\.(Pointer|Value)\.\w+|container/(list|heap)\..*|context\.WithValue
