@@ -39,14 +39,12 @@ func (a *flow) findInterfaces() {
 // call its methods, and so may code that is not followed.
 func (a *flow) becomeInterface(t, to types.Type) {
 	n, ok := types.Unalias(deref(t)).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || !a.followed[n.Obj().Pkg()] || object(n) != nil || a.part(n) {
+	if !ok || n.Obj().Pkg() == nil || object(n) != nil || a.part(n) || isList(t) || types.IsInterface(t) && !a.foreign(t) {
 		return
 	}
 	set := a.prog.MethodSets.MethodSet(t)
-	if isList(t) {
-		return // a list of objects: what reads its elements is known where they leave the list
-	}
-	if generic, ok := types.Unalias(to).(*types.Named); ok && generic.TypeArgs().Len() > 0 && !a.isProgram[generic.Obj().Pkg()] {
+	if generic, ok := types.Unalias(to).(*types.Named); ok && generic.TypeArgs().Len() > 0 &&
+		!a.isProgram[generic.Obj().Pkg()] && !a.foreign(t) {
 		for m := range to.Underlying().(*types.Interface).Methods() {
 			a.enter(a.prog.LookupMethod(t, m.Pkg(), m.Name()), true, true)
 		}
@@ -55,12 +53,12 @@ func (a *flow) becomeInterface(t, to types.Type) {
 		return
 	}
 	a.converted[t] = true
-	a.concrete = append(a.concrete, t)
 	for m := range set.Len() {
 		method := set.At(m)
 		name := method.Obj().Name()
+		a.concrete[name] = append(a.concrete[name], t)
 		for _, outer := range a.outside[name] {
-			if types.Implements(t, outer) {
+			if !a.foreign(t) && types.Implements(t, outer) {
 				a.enter(a.prog.MethodValue(method), true, true)
 				break
 			}
@@ -71,19 +69,35 @@ func (a *flow) becomeInterface(t, to types.Type) {
 	}
 }
 
+// foreign reports whether the methods of a type are not followed.
+func (a *flow) foreign(t types.Type) bool {
+	n, ok := types.Unalias(deref(t)).(*types.Named)
+	return ok && !a.followed[n.Obj().Pkg()]
+}
+
 // isList reports whether a type is that of a list of objects, or of another document of the API.
 func isList(t types.Type) bool {
-	m, _, _ := types.LookupFieldOrMethod(types.NewPointer(deref(t)), false, nil, "DeepCopyObject")
-	return m != nil
+	m, index, _ := types.LookupFieldOrMethod(types.NewPointer(deref(t)), false, nil, "DeepCopyObject")
+	return m != nil && len(index) == 1
 }
 
 // bindMethod connects the call of an interface's method with that of a type, if it has the interface.
 func (a *flow) bindMethod(call ssa.CallInstruction, t types.Type) {
 	c := call.Common()
-	if types.Implements(t, c.Value.Type().Underlying().(*types.Interface)) {
-		if fn := a.prog.LookupMethod(t, c.Method.Pkg(), c.Method.Name()); fn != nil {
-			a.bind(call, fn)
+	if !types.Implements(t, c.Value.Type().Underlying().(*types.Interface)) {
+		return
+	}
+	if !a.foreign(t) {
+		a.bound[call] = true
+		a.bind(call, a.prog.LookupMethod(t, c.Method.Pkg(), c.Method.Name()))
+	} else if m, _, _ := types.LookupFieldOrMethod(t, true, c.Method.Pkg(), c.Method.Name()); a.followed[c.Method.Pkg()] {
+		a.bound[call] = true
+		name := fullName(m.(*types.Func))
+		effect, known := summary(name)
+		if !known {
+			effect = effectEscape
 		}
+		a.leave(call, name, effect)
 	}
 }
 
@@ -104,16 +118,14 @@ func (a *flow) call(call ssa.CallInstruction, pos token.Pos) {
 	case *ssa.Function:
 		a.static(call, f)
 	default:
-		d := &dynamicCall{call: call}
 		if m, ok := f.(*ssa.MakeClosure); ok {
-			d.known = true
 			a.bind(call, m.Fn.(*ssa.Function))
 			return
 		}
-		a.dynamic = append(a.dynamic, d)
+		a.dynamic = append(a.dynamic, call)
 		a.each(a.node(f), func(found fact) {
 			if found.fn != nil {
-				d.known = true
+				a.bound[call] = true
 				a.static(call, found.fn)
 			}
 		})
@@ -176,16 +188,20 @@ func (a *flow) results(call ssa.CallInstruction, do func(i int, to *node, t type
 func (a *flow) invoke(call ssa.CallInstruction) {
 	c := call.Common()
 	name := fullName(c.Method)
-	if effect, known := summary(name); known {
+	effect, known := summary(name)
+	if known {
 		a.leave(call, name, effect)
-		return
 	}
 	a.invokes[c.Method.Name()] = append(a.invokes[c.Method.Name()], call)
-	for i := 0; i < len(a.concrete); i++ {
-		a.bindMethod(call, a.concrete[i])
+	for i := 0; i < len(a.concrete[c.Method.Name()]); i++ {
+		a.bindMethod(call, a.concrete[c.Method.Name()][i])
+	}
+	if known {
+		return
 	}
 	a.each(a.node(c.Value), func(f fact) {
 		if f.root != nil {
+			a.bound[call] = true
 			a.invokeObject(call, f)
 		}
 	})
@@ -196,6 +212,8 @@ func (a *flow) invoke(call ssa.CallInstruction) {
 	}
 	if p := c.Method.Pkg(); !ofObjects && (p == nil || !a.followed[p]) {
 		a.leave(call, name, effectEscape)
+	} else if !ofObjects {
+		a.dynamic = append(a.dynamic, call)
 	}
 	a.results(call, func(_ int, to *node, t types.Type) { a.seed(to, t, false) })
 }

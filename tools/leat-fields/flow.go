@@ -45,22 +45,17 @@ type flow struct {
 	visited   map[*ssa.Function]bool
 	called    map[*ssa.Function]bool // from a function that was visited
 	typeAt    map[fact]types.Type
-	inside    bool                   // a function of the program is visited
-	entries   map[*ssa.Function]bool // called from code that the analysis does not follow
-	values    []*ssa.Function        // used other than by a call
-	dynamic   []*dynamicCall
+	inside    bool                             // a function of the program is visited
+	entries   map[*ssa.Function]bool           // called from code that the analysis does not follow
+	values    []*ssa.Function                  // used other than by a call
+	dynamic   []ssa.CallInstruction            // calls of function values, and of methods of the program's interfaces
+	bound     map[ssa.CallInstruction]bool     // those whose functions are known
 	outside   map[string][]*types.Interface    // by the name of a method: those of other packages than the program's
 	invokes   map[string][]ssa.CallInstruction // by the name of the method
 	converted map[types.Type]bool              // types of values that became interfaces
-	concrete  []types.Type                     // and their list
+	concrete  map[string][]types.Type          // by the name of a method: these types
 	meta      types.Type                       // ObjectMeta
 	isProgram map[*types.Package]bool
-}
-
-// dynamicCall is a call of a function value.
-type dynamicCall struct {
-	call  ssa.CallInstruction
-	known bool
 }
 
 // The kinds of nodes besides ssa.Value.
@@ -93,6 +88,9 @@ func (a *flow) node(key any) *node {
 		case *ssa.Function:
 			a.values = append(a.values, v)
 			a.add(n, fact{fn: v})
+			if v.Parent() != nil {
+				a.visit(v)
+			}
 		}
 	}
 	return n
@@ -136,7 +134,21 @@ func (a *flow) suits(n *node, f fact) bool {
 		}
 		a.typeAt[f] = t
 	}
-	return t == nil && (f.root != anyObject || f.path != "") || t != nil && types.Identical(core(t), n.holds)
+	return t == nil && (f.root != anyObject || f.path != "") || t != nil && inlines(core(t), n.holds)
+}
+
+// inlines reports whether a struct is part, or has it among its fields that are inline in JSON.
+func inlines(t, part types.Type) bool {
+	if types.Identical(t, part) {
+		return true
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	for i := 0; ok && i < s.NumFields(); i++ {
+		if path, inJSON := below("", s, i); inJSON && path == "" && inlines(core(s.Field(i).Type()), part) {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *flow) same(t types.Type) types.Type {
@@ -213,7 +225,7 @@ func analyse(w *world, known *apis, r *report, all []*ssa.Function) {
 	for _, p := range w.program {
 		a.isProgram[p.Types] = true
 	}
-	a.typeAt = map[fact]types.Type{}
+	a.typeAt, a.concrete, a.bound = map[fact]types.Type{}, map[string][]types.Type{}, map[ssa.CallInstruction]bool{}
 	a.findInterfaces()
 	for _, p := range w.all {
 		if p.Path() == metaPath {
@@ -238,9 +250,9 @@ func analyse(w *world, known *apis, r *report, all []*ssa.Function) {
 		}
 		a.run()
 		for i := 0; i < len(a.dynamic); i++ {
-			if d := a.dynamic[i]; !d.known {
-				d.known = true
-				a.leave(d.call, "a function that is not known here", effectEscape)
+			if call := a.dynamic[i]; !a.bound[call] {
+				a.bound[call] = true
+				a.leave(call, "a function that is not known here", effectEscape)
 			}
 		}
 		a.run()
@@ -340,6 +352,7 @@ func (a *flow) instruction(fn *ssa.Function, instr ssa.Instruction) {
 		a.convert(i.X, i, pos)
 	case *ssa.ChangeInterface:
 		a.copy(a.node(i.X), a.node(i))
+		a.becomeInterface(i.X.Type(), i.Type())
 	case *ssa.SliceToArrayPointer:
 		a.move(a.node(i.X), a.node(i), i.Type(), pos)
 	case *ssa.Slice:
@@ -371,8 +384,12 @@ func (a *flow) instruction(fn *ssa.Function, instr ssa.Instruction) {
 			m := r.X.Type().Underlying().(*types.Map)
 			to := a.node(tupleKey{i, 2})
 			a.each(a.node(r.X), func(f fact) { a.element(f, "[*]", m.Elem(), to, pos, true) })
-			a.copy(a.elements(r.X.Type()), to)
-			a.seed(to, m.Elem(), false)
+			for n, t := range map[int]types.Type{1: m.Key(), 2: m.Elem()} {
+				if to := a.node(tupleKey{i, n}); !leaf(t) {
+					a.copy(a.elements(r.X.Type()), to)
+					a.seed(to, t, false)
+				}
+			}
 		}
 	case *ssa.Extract:
 		from := a.node(tupleKey{i.Tuple, i.Index})
@@ -388,6 +405,11 @@ func (a *flow) instruction(fn *ssa.Function, instr ssa.Instruction) {
 	case *ssa.Store:
 		a.store(i.Addr, i.Val, pos)
 	case *ssa.MapUpdate:
+		if _, isPointer := i.Key.Type().Underlying().(*types.Pointer); isPointer {
+			a.copy(a.node(i.Key), a.elements(i.Map.Type()))
+		} else {
+			a.sinkParts(i.Key, pos, "is a key of a map")
+		}
 		a.copy(a.node(i.Value), a.elements(i.Map.Type()))
 		if a.part(container(i.Value.Type())) && object(i.Value.Type()) == nil {
 			a.sinkIntoParts(i.Map, i.Value, pos)
@@ -446,6 +468,9 @@ func (a *flow) assert(i *ssa.TypeAssert, pos token.Pos) {
 	to := a.node(i)
 	if i.CommaOk {
 		to = a.node(tupleKey{i, 0})
+	}
+	if types.IsInterface(i.AssertedType) {
+		a.becomeInterface(i.X.Type(), i.AssertedType)
 	}
 	if object(i.AssertedType) != nil {
 		a.seed(to, i.AssertedType, false)
@@ -530,8 +555,19 @@ func isDelivery(path string) bool {
 func (a *flow) compare(x, y ssa.Value, pos token.Pos) {
 	if c, ok := y.(*ssa.Const); ok && c.IsNil() {
 		a.each(a.node(x), func(f fact) { a.read(f, pos, presence) })
-	} else if _, isPointer := x.Type().Underlying().(*types.Pointer); !isPointer && !types.IsInterface(x.Type()) {
-		a.sink(a.node(x), x, pos, "is compared", effectWhole)
+	} else {
+		a.sinkParts(x, pos, "is compared")
+	}
+}
+
+// sinkParts counts a value as read, except if it is a pointer. An object in an interface is a pointer.
+func (a *flow) sinkParts(v ssa.Value, pos token.Pos, how string) {
+	if _, isPointer := v.Type().Underlying().(*types.Pointer); !isPointer {
+		a.each(a.node(v), func(f fact) {
+			if f.root != nil && (f.path != "" || !types.IsInterface(v.Type())) {
+				a.lose(f, pos, how, false)
+			}
+		})
 	}
 }
 
@@ -613,6 +649,7 @@ func (a *flow) lookup(i *ssa.Lookup, pos token.Pos) {
 	if !ok {
 		return // a byte of a string
 	}
+	a.sinkParts(i.Index, pos, "is a key of a map")
 	to := a.node(i)
 	if i.CommaOk {
 		to = a.node(tupleKey{i, 0})
