@@ -328,6 +328,9 @@ func (a *flow) leave(call ssa.CallInstruction, name string, effect effect) {
 	path, isPath := strings.CutPrefix(string(effect), "path ")
 	switch {
 	case effect == effectNone:
+		for _, arg := range args {
+			a.each(a.node(arg), func(f fact) { a.called[f.fn] = true })
+		}
 		return
 	case isRead:
 		for _, arg := range args {

@@ -63,10 +63,15 @@ func load(dir string, patterns []string, env ...string) (*world, error) {
 		for path := range p.Imports {
 			usesAPI[p.PkgPath] = usesAPI[p.PkgPath] || usesAPI[path]
 		}
-		if isProgram[p.PkgPath] || follows(p, usesAPI) {
+	})
+	// A package counts only if one that is followed imports it, because nothing else can call it with a known value.
+	packages.Visit(matched, func(p *packages.Package) bool {
+		ok := isProgram[p.PkgPath] || follows(p, usesAPI)
+		if ok {
 			paths = append(paths, p.PkgPath)
 		}
-	})
+		return ok
+	}, nil)
 	if len(matched) == 0 {
 		return nil, fmt.Errorf("%s match no package", strings.Join(patterns, " "))
 	}

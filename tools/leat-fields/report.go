@@ -121,6 +121,7 @@ func (r *report) read(f fact, pos token.Pos, kind readKind) {
 	if f.root == nil || f.path == "" && kind == presence {
 		return
 	}
+	f.path = strings.TrimSuffix(f.path, "[*]") // all values are the whole map
 	if r.reads[f.root] == nil {
 		r.reads[f.root] = map[string]use{}
 	}

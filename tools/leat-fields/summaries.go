@@ -49,6 +49,7 @@ identity  k8s\.io/client-go/tools/reference\.\w+
 identity  k8s\.io/apimachinery/pkg/runtime\.Scheme\.(ObjectKinds|Default)
 none      k8s\.io/apimachinery/pkg/runtime\.(Scheme|SchemeBuilder)\.(Add\w+|Register|Name|New|NewSchemeBuilder)|k8s\.io/apimachinery/pkg/runtime\.NewSchemeBuilder
 identity  k8s\.io/apimachinery/pkg/runtime\.ObjectTyper\.\w+
+none      .*\.(RegisterConversions|RegisterDefaults|AddToGroupVersion)
 none      sigs\.k8s\.io/controller-runtime/pkg/scheme\.Builder\.Register
 identity  sigs\.k8s\.io/controller-runtime/pkg/client/apiutil\.\w+
 identity  sigs\.k8s\.io/controller-runtime/pkg/client\.ObjectKeyFromObject
