@@ -24,7 +24,9 @@
 //
 // The exit code is 1 if a file lacks a field, 3 if it lacks a write only, and 2 if the program can't be analysed.
 //
-// The analysis does not know objects of type Unstructured, and not what assembly or a plugin does. It takes the
-// program to be what the patterns match, without tests. It reads the other packages as the compiler left them, so the
-// first run with a cold build cache compiles them.
+// Some reads are not seen: those of objects of type Unstructured and of structs that do not embed TypeMeta and
+// ObjectMeta, those by assembly, linkname or plugins, and those of a program's tests. A comment also answers for the
+// results of its call. A value that is stored in its own place of another object of the type is not counted as read.
+// The program is what the patterns match. The other packages come as the compiler left them, so the first run with a
+// cold build cache compiles them.
 package main
