@@ -23,12 +23,13 @@ func (a *flow) findInterfaces() {
 				}
 			}
 		}
-		if init := a.prog.Package(p).Func("init"); a.followed[p] && init != nil {
-			for _, b := range init.Blocks {
-				for _, i := range b.Instrs {
-					if m, ok := i.(*ssa.MakeInterface); ok {
-						a.becomeInterface(m.X.Type(), m.Type())
-					}
+		if !a.followed[p] {
+			continue
+		}
+		for _, b := range a.prog.Package(p).Func("init").Blocks {
+			for _, i := range b.Instrs {
+				if m, ok := i.(*ssa.MakeInterface); ok {
+					a.becomeInterface(m.X.Type(), m.Type())
 				}
 			}
 		}
@@ -155,7 +156,9 @@ func (a *flow) static(call ssa.CallInstruction, fn *ssa.Function) {
 // bind connects a call with the body of a function.
 func (a *flow) bind(call ssa.CallInstruction, fn *ssa.Function) {
 	a.visit(fn)
-	a.called[fn] = true
+	if call.Parent() != fn {
+		a.called[fn] = true
+	}
 	args := call.Common().Args
 	if call.Common().IsInvoke() {
 		args = append([]ssa.Value{call.Common().Value}, args...)

@@ -46,7 +46,7 @@ type flow struct {
 	called    map[*ssa.Function]bool // from a function that was visited
 	typeAt    map[fact]types.Type
 	inside    bool                             // a function of the program is visited
-	entries   map[*ssa.Function]bool           // called from code that the analysis does not follow
+	entries   map[*ssa.Function]entry          // called from code that the analysis does not follow
 	values    []*ssa.Function                  // used other than by a call
 	dynamic   []ssa.CallInstruction            // calls of function values, and of methods of the program's interfaces
 	bound     map[ssa.CallInstruction]bool     // those whose functions are known
@@ -57,6 +57,15 @@ type flow struct {
 	meta      types.Type                       // ObjectMeta
 	isProgram map[*types.Package]bool
 }
+
+// entry is how code that is not followed calls a function; see enter.
+type entry int
+
+const (
+	entered entry = 1 << iota
+	withObjects
+	withReturns
+)
 
 // The kinds of nodes besides ssa.Value.
 type (
@@ -222,7 +231,7 @@ func (a *flow) run() {
 func analyse(w *world, known *apis, r *report, all []*ssa.Function) {
 	a := &flow{
 		world: w, apis: known, report: r, nodes: map[any]*node{}, visited: map[*ssa.Function]bool{},
-		called: map[*ssa.Function]bool{}, entries: map[*ssa.Function]bool{}, converted: map[types.Type]bool{},
+		called: map[*ssa.Function]bool{}, entries: map[*ssa.Function]entry{}, converted: map[types.Type]bool{},
 		isProgram: map[*types.Package]bool{}, invokes: map[string][]ssa.CallInstruction{},
 	}
 	for _, p := range w.program {
@@ -242,12 +251,12 @@ func analyse(w *world, known *apis, r *report, all []*ssa.Function) {
 		before = len(a.visited) + len(a.entries)
 		a.run()
 		for _, fn := range all { // nothing that is followed calls it, so other code does
-			if !a.called[fn] && !a.entries[fn] {
+			if !a.called[fn] && a.entries[fn] == 0 {
 				a.enter(fn, false, false)
 			}
 		}
 		for _, fn := range a.values { // the flow has lost it
-			if !a.called[fn] && !a.entries[fn] && a.visited[fn] {
+			if !a.called[fn] && a.entries[fn] == 0 && a.visited[fn] {
 				a.enter(fn, true, true)
 			}
 		}
@@ -281,10 +290,17 @@ func (a *flow) visit(fn *ssa.Function) {
 // enter marks a function as called from code that is not followed. With objects, a parameter of type any is an object.
 // With returns, this code may also encode the structs that the function returns.
 func (a *flow) enter(fn *ssa.Function, objects, returns bool) {
-	if fn == nil || a.entries[fn] {
+	how := entered
+	if objects {
+		how |= withObjects
+	}
+	if returns {
+		how |= withReturns
+	}
+	if fn == nil || a.entries[fn]|how == a.entries[fn] {
 		return
 	}
-	a.entries[fn] = true
+	a.entries[fn] |= how
 	a.visit(fn)
 	a.inside = a.own(fn.Pos())
 	for _, p := range fn.Params {
