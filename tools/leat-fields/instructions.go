@@ -167,6 +167,14 @@ func (a *flow) assert(i *ssa.TypeAssert, pos token.Pos) {
 	}
 	if types.IsInterface(i.AssertedType) {
 		a.becomeInterface(i.X.Type(), i.AssertedType)
+		switch x := i.X.(type) { // a container such as sync.Map returns what it got as any
+		case *ssa.Call:
+			a.seedResult(to, x, i.AssertedType)
+		case *ssa.Extract:
+			if call, ok := x.Tuple.(*ssa.Call); ok {
+				a.seedResult(to, call, i.AssertedType)
+			}
+		}
 	}
 	if object(i.AssertedType) != nil {
 		a.seed(to, i.AssertedType, false)
@@ -186,6 +194,13 @@ func (a *flow) assert(i *ssa.TypeAssert, pos token.Pos) {
 			a.add(to, f)
 		}
 	})
+}
+
+// seedResult marks a result of a call that is asserted to be an object, unless the function is followed.
+func (a *flow) seedResult(to *node, call *ssa.Call, t types.Type) {
+	if fn := call.Call.StaticCallee(); fn == nil || len(fn.Blocks) == 0 {
+		a.seed(to, t, false)
+	}
 }
 
 func (a *flow) unary(i *ssa.UnOp, pos token.Pos) {
