@@ -36,7 +36,7 @@ const summaryTable = `
 same      .*\.DeepCopy(Object)?
 same      maps\.clone|github\.com/leatproject/leat/api\.Clone
 into      .*\.DeepCopyInto
-identity  .*\.(GetObjectKind|SetGroupVersionKind)
+identity  .*\.(GetObjectKind|SetGroupVersionKind)|k8s\.io/apimachinery/pkg/apis/meta/v1\.ListInterface\.\w+
 same      k8s\.io/apimachinery/pkg/api/meta\.(Accessor|CommonAccessor)
 identity  k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Get(Name|Namespace|UID|ResourceVersion|Generation|CreationTimestamp|DeletionTimestamp|DeletionGracePeriodSeconds|Finalizers|OwnerReferences)
 path      k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Get(Labels|Annotations|ManagedFields|GenerateName|SelfLink)
