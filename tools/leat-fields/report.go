@@ -220,6 +220,15 @@ func (r *report) fields(root *types.TypeName) map[string]use {
 			}
 		}
 	}
+	// A mask with a key of a map drops the other keys, so the number of all keys needs the whole map.
+	for other := range all {
+		if path, _, isKey := strings.Cut(other, `["`); isKey {
+			if u, ok := all[path]; ok {
+				u.kind = whole
+				all[path] = u
+			}
+		}
+	}
 	result := map[string]use{}
 	for path, u := range all {
 		needed := true
