@@ -29,10 +29,9 @@ demo: ## an API server, a controller and the whole pipeline between them, in one
 
 # make lint vets the code. Many tests wait more than they compute, so four packages at a time (-p 4) end sooner than two
 # on two cores. go test prints a package when it and those before it have ended.
-test: ## every test of the root module and of tools/leat-fields; with a cold build cache, most of the time is compilation
+test: ## every test of the root module; with a cold build cache, most of the time is compilation
 	@echo "compiling and testing $$($(GO) list ./... | wc -l) packages; the first lines take a minute or two with a cold build cache"
 	$(GO) test -vet=off -p 4 ./...
-	$(GO) test -C tools/leat-fields -vet=off ./...
 
 # These packages, and these tests of others, use one goroutine: they decode, compare with encoding/json, or count bytes.
 # The race detector cannot find anything in them, and makes them up to eight times as slow. make test runs them.
@@ -122,8 +121,9 @@ QUICKBENCH = ^Benchmark(List|Events|SingleEvents|PutPop|Lookup)$$
 bench-compare: ## this tree and an older commit by turns (make bench-compare BASE=HEAD~3 BENCHPACKAGES=./codec)
 	tools/benchcompare.sh '$(BASE)' $(BENCHPACKAGES)
 
-test-bench: ## the tests of the bench itself, and of where leat meets client-go
+test-bench: ## the tests of the bench itself, of where leat meets client-go, and of leat-fields
 	$(GO) test -C bench -p 1 ./...
+	$(GO) test -C tools/leat-fields ./...
 
 bench-real: $(SERVERS) ## the same against a real etcd and kube-apiserver; adds its rows to docs/benchmarks.md
 	$(GO) -C bench run ./cmd/bench -real ../e2e/bin -docs ../docs

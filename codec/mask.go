@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/codec/internal/jsonplan"
@@ -36,6 +37,7 @@ type Mask struct {
 	fields  string
 	json    *plan.Mask
 	wire    *wireplan.Mask // nil for an unstructured object
+	bare    *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
 	mark    []metav1.ManagedFieldsEntry
 	generic []any // mark, for an unstructured object
 	stats   maskStats
@@ -58,6 +60,8 @@ var alwaysKept = []string{
 	"metadata[deletionTimestamp,deletionGracePeriodSeconds]",
 }
 
+var identityPaths = []string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
+
 // NewMask returns the Mask of T with the fields at the given paths, at least one. An error names the first path that is
 // malformed, or that leads to no field of T. The fields of an unstructured object are not known, so every name is
 // accepted.
@@ -71,7 +75,7 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("codec: the mask of %s has no path", object)
 	}
-	m := &Mask{object: object, json: &plan.Mask{}}
+	m, bare := &Mask{object: object, json: &plan.Mask{}}, &plan.Mask{}
 	isGeneric := jsonplan.IsGeneric(object.Elem())
 	var fields []string
 	for i, path := range slices.Concat(paths, alwaysKept) {
@@ -87,6 +91,9 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 				err = fmt.Errorf("it keeps %s, which mark masked objects; name the fields of metadata that are read", managedFieldsPath)
 			}
 			m.json.Add(steps)
+			if !slices.Contains(identityPaths, formatPath(steps)) {
+				bare.Add(steps)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("codec: the path %q in the mask of %s: %w", path, object, err)
@@ -95,7 +102,7 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	slices.Sort(fields)
 	m.fields = strings.Join(slices.Compact(fields), ",")
 	if !isGeneric {
-		m.wire = wireplan.CompileMask(object, m.json)
+		m.wire, m.bare = wireplan.CompileMask(object, m.json), wireplan.CompileMask(object, bare)
 	}
 	m.mark = []metav1.ManagedFieldsEntry{{Manager: MaskPrefix + m.fields + maskSuffix}}
 	m.generic = []any{map[string]any{"manager": m.mark[0].Manager}}
@@ -203,7 +210,10 @@ type prunable interface {
 
 // prune removes what the Mask does not keep from the bytes of an object.
 func (m *Mask) prune(o encoded) {
-	read, kept := o.(prunable).prune(m)
+	m.count(o.(prunable).prune(m))
+}
+
+func (m *Mask) count(read, kept int) {
 	m.stats.objects.Add(1)
 	m.stats.read.Add(int64(read))
 	m.stats.kept.Add(int64(kept))
@@ -229,6 +239,30 @@ func (o *protobufObject) prune(m *Mask) (read, kept int) {
 	o.packed = m.wire.Append(o.packed[:0], o.raw)
 	o.raw = o.packed
 	return read, len(o.raw)
+}
+
+// pruneBare is prune without the identity. It reports whether the identity can be put back: the metadata come first.
+func (o *protobufObject) pruneBare(m *Mask) bool {
+	if len(o.raw) == 0 || o.raw[0] != wireplan.ObjectMetadata<<3|byte(protowire.BytesType) {
+		return false
+	}
+	o.packed = m.bare.Append(o.packed[:0], o.raw)
+	m.count(len(o.raw), len(o.packed))
+	o.raw = o.packed
+	return true
+}
+
+// appendIdentified appends the message of an object to whose metadata, the first field, an identity is added.
+func appendIdentified(dst []byte, p *Packed, message string) []byte {
+	metadata, n := protowire.ConsumeBytes([]byte(message[1:]))
+	at := len(dst)
+	dst = appendField(dst, metaName, p.GetName())
+	dst = appendField(dst, metaNamespace, p.GetNamespace())
+	dst = appendField(dst, metaUID, string(p.GetUID()))
+	dst = appendField(dst, metaResourceVersion, p.GetResourceVersion())
+	dst = append(dst, metadata...)
+	head := protowire.AppendVarint(append(make([]byte, 0, 8), message[0]), uint64(len(dst)-at))
+	return append(slices.Insert(dst, at, head...), message[1+n:]...)
 }
 
 func (o *jsonObject) prune(m *Mask) (read, kept int) {

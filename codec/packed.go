@@ -36,6 +36,7 @@ type shape struct {
 	format           int    // the index in formats
 	apiVersion, kind string // see target.complete
 	overwrite        bool
+	bare             bool // the bytes lack the identity; see pruneBare
 }
 
 // form tells how to read the bytes of an object. Many objects have the same one.
@@ -168,7 +169,11 @@ func (p *Packed) Plain(mediaType string) ([]byte, bool) {
 // plain returns the shape and the plain bytes of the object. The bytes are valid until the next use of u.
 func (p *Packed) plain(u *unpacker) (s *shape, _ []byte, err error) {
 	f, data := p.load()
-	u.data = append(u.data[:0], data...)
+	if f.bare {
+		u.data = appendIdentified(u.data[:0], p, data)
+	} else {
+		u.data = append(u.data[:0], data...)
+	}
 	if f.coding == nil {
 		return f.shape, u.data, nil
 	}
@@ -230,23 +235,29 @@ func NewPackerOf[T any](object reflect.Type, o Options) *Packer[T] {
 // bytes, which are valid during the call, before the Codec passes the object on. It calls Packed.Keep or Coding.Encode.
 // It is not called with an object that Options.Known returned. Nil means Packed.Keep.
 func (k *Packer[T]) Codec(keep func(p *Packed, plain []byte)) *Codec[*Packed] {
+	bare := keep == nil && k.mask != nil
 	if keep == nil {
 		keep = (*Packed).Keep
 	}
 	c := &Codec[*Packed]{d: k.d}
 	c.d.target.pack = func(a *answer, o encoded, drop bool) (any, error) {
-		return k.packEncoded(a, o, drop, keep)
+		return k.packEncoded(a, o, drop, bare, keep)
 	}
 	return c
 }
 
-// packEncoded packs an object of an answer.
-func (k *packer) packEncoded(a *answer, o encoded, drop bool, keep func(*Packed, []byte)) (*Packed, error) {
+// packEncoded packs an object of an answer, without its identity if bare is set and that is possible.
+func (k *packer) packEncoded(a *answer, o encoded, drop, bare bool, keep func(*Packed, []byte)) (*Packed, error) {
+	id := o.identity()
 	if k.mask != nil {
-		k.mask.prune(o)
+		message, isMessage := o.(*protobufObject)
+		bare = bare && id.certain && isMessage && message.pruneBare(k.mask)
+		if !bare {
+			k.mask.prune(o)
+			id = o.identity()
+		}
 		drop = false
 	}
-	id := o.identity()
 	if !id.certain {
 		obj, err := o.decode(drop)
 		if err != nil {
@@ -263,7 +274,7 @@ func (k *packer) packEncoded(a *answer, o encoded, drop bool, keep func(*Packed,
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPacked(k.formOf(shape{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict}), id, "")
+	p, err := newPacked(k.formOf(shape{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict, bare: bare}), id, "")
 	if err == nil {
 		keep(p, plain)
 	}

@@ -43,7 +43,7 @@ func TestRemove(t *testing.T) {
 		func() *metrics.CollectorRegistration { return shown(t)(m.Recorder("a", recorderStats{})) },
 		func() *metrics.CollectorRegistration { return shown(t)(m.Gate("a", gateStats{})) },
 		func() *metrics.CollectorRegistration {
-			return shown(t)(m.Mask("pods", must.Get(codec.NewMask[*configMap]("data"))(t)))
+			return shown(t)(m.Mask("pods", must.Get(codec.NewMask[*configMap]("metadata.labels"))(t)))
 		},
 		func() *metrics.CollectorRegistration { return shown(t)(m.Shard(shardStatus{Group: "a"})) },
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
@@ -75,6 +76,7 @@ func TestAControllerAtWork(t *testing.T) {
 		shown(t)(m.Elector("mill-lock", elector(true)))
 		shown(t)(m.Recorder("mill", recorderStats{Recorded: 6, Dropped: 1, Spam: 2, Written: 3, Failed: 4, Waiting: 5}))
 		must.Get(m.Register("mill", totals{5, 4, 3, 2, 1}))(t)
+		must.Get(m.Register("maps", must.Get(codec.NewMask[*configMap]("metadata.labels"))(t)))(t)
 		shown(t)(m.Gate("mill", gateStats{Keys: 1, Waits: 2, TimedOut: 3}))
 		half, quarter := hashrange.NewSet(hashrange.Range{To: 1 << 63}), hashrange.NewSet(hashrange.Range{To: 1 << 62})
 		shown(t)(m.Shard(shardStatus{
