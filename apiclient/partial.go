@@ -275,10 +275,14 @@ func (m *MaskedClient[T]) Packer() *codec.Packer[T] { return m.packer() }
 
 // Identity tells clients apart that have different Masks; see PartialClient.Identity.
 func (m *MaskedClient[T]) Identity() any {
-	return struct {
-		collection any
-		fields     string
-	}{m.PartialClient.Identity(), m.mask.String()}
+	return maskedIdentity{m.PartialClient.Identity(), m.mask.Object(), m.mask.String()}
+}
+
+// maskedIdentity has everything that decides what a masked client reads.
+type maskedIdentity struct {
+	collection any
+	object     reflect.Type
+	fields     string
 }
 
 // Packed does what Packed of a PartialClient does; the result has the Mask too.
@@ -294,6 +298,11 @@ type maskedBytes struct {
 
 // Mask returns the Mask.
 func (m *maskedBytes) Mask() *codec.Mask { return m.mask }
+
+// Identity tells clients apart that have different Masks.
+func (m *maskedBytes) Identity() any {
+	return maskedIdentity{m.PartialClient.Identity(), m.mask.Object(), m.mask.String()}
+}
 
 // Metadata returns a client that lists and watches the same objects and decodes only their metadata. An informer with
 // Check uses it.

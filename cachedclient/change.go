@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/codec"
 )
 
 // OperationResult says what CreateOrUpdate, CreateOrPatch, Change or ChangeStatus did.
@@ -90,13 +91,17 @@ func (c *Typed[T]) apply(ctx context.Context, key api.Key, desired change[T]) (o
 	return object, result, nil
 }
 
-// readCached reads the object that a change begins with. It reads from the server if the informer has a Transform,
-// because the cached object may lack fields.
+// readCached reads the object that a change begins with. It reads from the server if the informer has a Transform, or
+// if the object is masked, because the cached object may lack fields.
 func (c *Typed[T]) readCached(ctx context.Context, key api.Key) (T, error) {
 	if v := c.source.current(); v != nil && v.informer.Options().Transform != nil {
 		return c.readLive(ctx, key)
 	}
-	return c.Peek(ctx, key)
+	object, err := c.Peek(ctx, key)
+	if err == nil && codec.RefuseMasked(object) != nil {
+		return c.readLive(ctx, key)
+	}
+	return object, err
 }
 
 func (c *Typed[T]) readLive(ctx context.Context, key api.Key) (T, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -170,13 +171,14 @@ func (o *overlay[T]) delete(key api.Key, uid types.UID, version string) {
 	o.updateCount()
 }
 
-// copyAsCached returns a copy of an object without the fields that the informer drops.
+// copyAsCached returns a copy of an object without the fields that the informer drops. A masked object keeps its mark,
+// which is in the managedFields.
 func (o *overlay[T]) copyAsCached(object T) T {
 	object = api.Clone(object)
 	options := o.informer.Options()
 	if managed, ok := any(object).(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
-	}); ok && !options.KeepManagedFields {
+	}); ok && !options.KeepManagedFields && codec.RefuseMasked(object) == nil {
 		managed.SetManagedFields(nil)
 	}
 	return object

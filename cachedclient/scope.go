@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -53,11 +54,14 @@ func (s scope[T]) includesNamespace(namespace string) bool {
 	return s.namespace == "" || namespace == "" || s.namespace == namespace
 }
 
-// includes reports whether an object is in the scope. A selector matches if T does not declare its labels or fields:
-// then a Gate may wait until its timeout, which is better than a read of a stale state.
+// includes reports whether an object is in the scope. A selector matches if T does not declare its labels or fields, or
+// if the object is masked: then a Gate may wait until its timeout, which is better than a read of a stale state.
 func (s scope[T]) includes(object T) bool {
 	if !s.includesNamespace(object.GetNamespace()) || s.selects != nil && !s.selects(object) {
 		return false
+	}
+	if codec.RefuseMasked(object) != nil {
+		return true
 	}
 	if l, ok := any(object).(labeled); ok && !s.labels.Matches(labels.Set(l.GetLabels())) {
 		return false

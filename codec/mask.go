@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -29,18 +30,17 @@ import (
 //	metadata.labels["app"]             one key of a map
 //	status.allocated[*].size           one field of each value of a map
 //
-// What is below the end of a path is kept whole. These fields are always kept: apiVersion, kind, and in metadata name,
-// namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds,
-// ownerReferences and finalizers.
+// What is below the end of a path is kept whole. Lists have no [*] and no [0]. These fields are always kept:
+// apiVersion, kind, and in metadata name, namespace, uid, resourceVersion, generation, creationTimestamp,
+// deletionTimestamp, deletionGracePeriodSeconds, ownerReferences and finalizers. All labels are kept too, because
+// selectors need them, unless a path names the labels that are enough.
 type Mask struct {
-	object  reflect.Type // a pointer to a struct
-	fields  string
-	json    *plan.Mask
-	wire    *wireplan.Mask // nil for an unstructured object
-	bare    *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
-	mark    []metav1.ManagedFieldsEntry
-	generic []any // mark, for an unstructured object
-	stats   maskStats
+	object reflect.Type // a pointer to a struct
+	fields string
+	json   *plan.Mask
+	wire   *wireplan.Mask // nil for an unstructured object
+	bare   *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
+	stats  maskStats
 }
 
 // maskStats count what went through a Mask.
@@ -78,25 +78,37 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	m, bare := &Mask{object: object, json: &plan.Mask{}}, &plan.Mask{}
 	isGeneric := jsonplan.IsGeneric(object.Elem())
 	var fields []string
-	for i, path := range slices.Concat(paths, alwaysKept) {
+	add := func(steps []plan.Step) {
+		m.json.Add(steps)
+		if !slices.Contains(identityPaths, formatPath(steps)) {
+			bare.Add(steps)
+		}
+	}
+	for _, path := range paths {
 		all, err := parsePath(path)
 		for _, steps := range all {
-			if err == nil && !isGeneric && i < len(paths) {
+			switch at := formatPath(steps[:min(2, len(steps))]); {
+			case err != nil:
+			case at == "metadata" || at == "metadata.managedFields":
+				err = errors.New("metadata.managedFields mark masked objects; name the fields of metadata that are read")
+			case !isGeneric:
 				err = checkPath(object, steps)
 			}
-			if i < len(paths) {
-				fields = append(fields, formatPath(steps))
-			}
-			if at := formatPath(steps[:min(2, len(steps))]); err == nil && (at == managedFieldsPath || at == "metadata") {
-				err = fmt.Errorf("it keeps %s, which mark masked objects; name the fields of metadata that are read", managedFieldsPath)
-			}
-			m.json.Add(steps)
-			if !slices.Contains(identityPaths, formatPath(steps)) {
-				bare.Add(steps)
-			}
+			fields = append(fields, formatPath(steps))
+			add(steps)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("codec: the path %q in the mask of %s: %w", path, object, err)
+		}
+	}
+	kept := alwaysKept
+	if !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "metadata.labels") }) {
+		kept = append(kept[:len(kept):len(kept)], "metadata.labels")
+	}
+	for _, path := range kept {
+		all, _ := parsePath(path)
+		for _, steps := range all {
+			add(steps)
 		}
 	}
 	slices.Sort(fields)
@@ -104,14 +116,11 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	if !isGeneric {
 		m.wire, m.bare = wireplan.CompileMask(object, m.json), wireplan.CompileMask(object, bare)
 	}
-	m.mark = []metav1.ManagedFieldsEntry{{Manager: MaskPrefix + m.fields + maskSuffix}}
-	m.generic = []any{map[string]any{"manager": m.mark[0].Manager}}
 	return m, nil
 }
 
-const managedFieldsPath = "metadata.managedFields"
-
-// The manager in the mark of a masked object is between these. No field manager of a server begins like this.
+// The manager in the mark of a masked object is between these. The mark has no operation, which each entry of a server
+// has, so a client cannot choose a field manager that makes whole objects look masked.
 const (
 	MaskPrefix = "leat keeps only ("
 	maskSuffix = ")"
@@ -124,6 +133,7 @@ func NewMasked[T any](m *Mask, o Options) *Codec[T] {
 	m.mustFit(reflect.TypeFor[T]())
 	c := NewOf[T](m.object, o)
 	c.d.target.pack = m.decode
+	c.d.decodeByNumbers()
 	return c
 }
 
@@ -132,7 +142,15 @@ func NewMaskedPacker[T any](m *Mask, o Options) *Packer[T] {
 	m.mustFit(reflect.TypeFor[T]())
 	k := NewPackerOf[T](m.object, o)
 	k.mask = m
+	k.d.decodeByNumbers()
 	return k
+}
+
+// decodeByNumbers leaves protobuf out if the type decodes itself, because a Mask goes by the numbers of the fields.
+func (d *decoder) decodeByNumbers() {
+	if c, ok := d.readers[protobufAt].(*protobufCodec); ok && !c.plan.ByNumbers() {
+		d.readers[protobufAt] = nil
+	}
 }
 
 func (m *Mask) mustFit(t reflect.Type) {
@@ -144,6 +162,22 @@ func (m *Mask) mustFit(t reflect.Type) {
 // String returns the paths in alphabetical order, with commas between them. Masks of one type with equal strings keep
 // the same fields.
 func (m *Mask) String() string { return m.fields }
+
+// Object returns the type of the objects: a pointer to a struct.
+func (m *Mask) Object() reflect.Type { return m.object }
+
+// KeepsLabel reports whether objects keep the label with a key.
+func (m *Mask) KeepsLabel(key string) bool {
+	at := m.json
+	for _, name := range [...]string{"metadata", "labels", key} {
+		below, kept := at.Child([]byte(name))
+		if !kept || below == nil {
+			return kept
+		}
+		at = below
+	}
+	return true
+}
 
 // Stats returns what went through the Mask.
 func (m *Mask) Stats() MaskStats {
@@ -163,7 +197,7 @@ func MaskOf(object any) (fields string, ok bool) {
 		return "", false
 	}
 	for _, entry := range o.GetManagedFields() {
-		if fields, ok = strings.CutPrefix(entry.Manager, MaskPrefix); ok {
+		if fields, ok = strings.CutPrefix(entry.Manager, MaskPrefix); ok && entry.Operation == "" {
 			return strings.TrimSuffix(fields, maskSuffix), true
 		}
 	}
@@ -223,14 +257,14 @@ func (m *Mask) count(read, kept int) {
 func (m *Mask) Mark(obj any) {
 	if generic, ok := obj.(jsonplan.Generic); ok {
 		if metadata, ok := generic.UnstructuredContent()["metadata"].(map[string]any); ok {
-			metadata["managedFields"] = m.generic
+			metadata["managedFields"] = []any{map[string]any{"manager": MaskPrefix + m.fields + maskSuffix}}
 		}
 		return
 	}
 	if o, ok := obj.(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	}); ok {
-		o.SetManagedFields(m.mark)
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: MaskPrefix + m.fields + maskSuffix}})
 	}
 }
 
@@ -310,6 +344,9 @@ func (p *pathParser) path(before []plan.Step) ([][]plan.Step, error) {
 		end = len(p.rest)
 	}
 	name := p.rest[:end]
+	if _, err := strconv.Atoi(name); err == nil {
+		return nil, fmt.Errorf("%s is an index, but a path leads through all elements of a list without a sign", name)
+	}
 	if name == "" || strings.ContainsAny(name, "\"* \t\n") {
 		return nil, p.unexpected()
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,13 +116,17 @@ func TestMask(t *testing.T) {
 	for seed := range uint64(80) {
 		f := newFiller(seed, float64(seed%4)/4)
 		var paths []string
-		want := alwaysKept
+		want, labels := alwaysKept, " .metadata.labels"
 		for range 1 + f.IntN(6) {
 			path := f.path(reflect.TypeFor[corev1.Pod](), "")
 			if !strings.HasPrefix(path, "metadata.managedFields") && path != "metadata" {
 				paths, want = append(paths, path), append(want[:len(want):len(want)], "."+path)
 			}
+			if strings.HasPrefix(path, "metadata.labels") {
+				labels = ""
+			}
 		}
+		want = append(want, strings.Fields(labels)...)
 		if len(paths) == 0 {
 			continue
 		}
@@ -188,6 +193,7 @@ func TestMaskPaths(t *testing.T) {
 		`spec.nodeName.x`:                `string has no field "x"`,
 		`metadata.labels.app`:            `write metadata.labels["key"]`,
 		`spec.containers["x"]`:           "spec.containers is no map",
+		`spec.containers[0]`:             "0 is an index",
 		`metadata.creationTimestamp.x`:   `Time has no field "x"`,
 		`metadata.managedFields`:         "name the fields of metadata that are read",
 		`metadata.managedFields.manager`: "name the fields of metadata that are read",
@@ -218,6 +224,12 @@ func TestMaskSurvives(t *testing.T) {
 	content := must.Get(runtime.DefaultUnstructuredConverter.ToUnstructured(pod))(t)
 	require.ErrorAs(t, codec.RefuseMasked(&unstructured.Unstructured{Object: content}), &refused)
 	require.NoError(t, codec.RefuseMasked(managedPod(1)))
+	chosen := managedPod(1)
+	chosen.ManagedFields[0].Manager, chosen.ManagedFields[0].Operation = codec.MaskPrefix+"x)", metav1.ManagedFieldsOperationUpdate
+	require.NoError(t, codec.RefuseMasked(chosen), "a client chose this manager")
+	require.True(t, mask.KeepsLabel("app"))
+	require.False(t, mask.KeepsLabel("other"))
+	require.True(t, must.Get(codec.NewMask[*corev1.Pod]("spec"))(t).KeepsLabel("other"))
 	require.NoError(t, codec.RefuseMasked((*corev1.Pod)(nil)))
 	require.NoError(t, codec.RefuseMasked("text"))
 	require.NoError(t, codec.RefuseMasked(&metav1.ObjectMeta{}))
@@ -242,4 +254,28 @@ func TestMaskOfBrokenObjects(t *testing.T) {
 	raw := must.Get((&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n", Hostname: "h"}}).Marshal())(t)
 	require.NoError(t, decode(asProtobuf, string(sealedBytes("v1", "Pod", raw))))
 	require.Error(t, decode(asProtobuf, string(sealedBytes("v1", "Pod", raw[:len(raw)-3]))))
+
+	// Packed objects have no identity in their bytes, but the report of a broken one names it.
+	bad := append(must.Get((&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}).Marshal())(t), 3<<3|2, 3, 7<<3|2, 1, 0xff) // its startTime
+	list := append(protowire.AppendBytes([]byte{2<<3 | 2}, bad), append([]byte{2<<3 | 2}, protowire.AppendBytes(nil, raw)...)...)
+	started := must.Get(codec.NewMask[*corev1.Pod]("status.startTime"))(t)
+	var reported []string
+	got, _, err := collect(codec.NewMaskedPacker[*corev1.Pod](started, codec.Options{}).Codec(nil), string(sealedBytes("v1", "PodList", list)), asProtobuf, pods,
+		api.Options[*codec.Packed]{OnUndecodable: func(e *api.UndecodableError) error {
+			reported = append(reported, e.Key.Name)
+			return nil
+		}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"bad"}, reported)
+	require.Len(t, got, 1)
+}
+
+// TestMaskOfManySmallElements reads an object in JSON that a mask makes denser than the limit of tokens allows.
+func TestMaskOfManySmallElements(t *testing.T) {
+	mask := must.Get(codec.NewMask[*unstructured.Unstructured]("spec.list.image"))(t)
+	body := `{"metadata":{"name":"p"},"spec":{"list":[` + strings.Repeat(`{"x":1},`, 40_000) + `{"image":"i"}]}}`
+	o := must.Get(codec.NewMasked[*unstructured.Unstructured](mask, codec.Options{}).DecodeObject(t.Context(), strings.NewReader(body), asJSON, api.Resource{}))(t)
+	require.Equal(t, "p", o.GetName())
+	all, _, _ := unstructured.NestedSlice(o.Object, "spec", "list")
+	require.Len(t, all, 40_001)
 }

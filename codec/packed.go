@@ -249,8 +249,12 @@ func (k *Packer[T]) Codec(keep func(p *Packed, plain []byte)) *Codec[*Packed] {
 // packEncoded packs an object of an answer, without its identity if bare is set and that is possible.
 func (k *packer) packEncoded(a *answer, o encoded, drop, bare bool, keep func(*Packed, []byte)) (*Packed, error) {
 	id := o.identity()
+	var whole []byte
 	if k.mask != nil {
 		message, isMessage := o.(*protobufObject)
+		if isMessage {
+			whole = message.raw
+		}
 		bare = bare && id.certain && isMessage && message.pruneBare(k.mask)
 		if !bare {
 			k.mask.prune(o)
@@ -272,6 +276,9 @@ func (k *packer) packEncoded(a *answer, o encoded, drop, bare bool, keep func(*P
 	}
 	plain, at, err := o.pack(drop)
 	if err != nil {
+		if bare {
+			o.(*protobufObject).raw = whole // the report of the error names the object
+		}
 		return nil, err
 	}
 	p, err := newPacked(k.formOf(shape{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict, bare: bare}), id, "")

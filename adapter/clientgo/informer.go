@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/adapter/zapslog"
 	"github.com/leatproject/leat/api"
 	leatcache "github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -43,7 +44,7 @@ type Options[T Object] struct {
 // *apiclient.TypedClient, or anything else that leat can list and watch. It panics if two indexers conflict.
 func New[T Object](lw api.ListerWatcher[T], o Options[T]) cache.SharedIndexInformer {
 	s := &sharedInformer[T]{lw: lw, o: o, onWatchError: onlyLogged}
-	s.transform, s.nowhere = o.Transform, sync.OnceValue(s.newNowhere)
+	s.transform, s.nowhere = s.marking(o.Transform), sync.OnceValue(s.newNowhere)
 	s.build()
 	if err := s.AddIndexers(o.Indexers); err != nil {
 		panic(err)
@@ -211,9 +212,11 @@ func (s *sharedInformer[T]) SetTransform(f cache.TransformFunc) error {
 	if s.started {
 		return errStarted
 	}
-	if s.transform = s.o.Transform; f != nil {
-		s.transform = func(object T) (T, error) { return transformed[T](f(object)) }
+	own := s.o.Transform
+	if f != nil {
+		own = func(object T) (T, error) { return transformed[T](f(object)) }
 	}
+	s.transform = s.marking(own)
 	c := s.current.Load()
 	if c.source != nil {
 		c.source.transform = s.transform
@@ -225,6 +228,21 @@ func (s *sharedInformer[T]) SetTransform(f cache.TransformFunc) error {
 	}
 	s.build()
 	return s.addIndexers(c.indexers)
+}
+
+// marking returns a transform that cannot remove the mark of a masked object, which is in its managedFields.
+func (s *sharedInformer[T]) marking(f func(T) (T, error)) func(T) (T, error) {
+	masked, ok := api.As[codec.MaskSource](s.lw)
+	if !ok || f == nil {
+		return f
+	}
+	return func(object T) (T, error) {
+		object, err := f(object)
+		if err == nil {
+			masked.Mask().Mark(object)
+		}
+		return object, err
+	}
 }
 
 // transformed returns the result of a transform as a T.

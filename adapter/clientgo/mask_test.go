@@ -54,9 +54,13 @@ func TestRefuseMasked(t *testing.T) {
 			require.Equal(t, `metadata.labels["app"]`, refused.Fields, mediaType)
 		}
 		require.Zero(t, sent, mediaType)
-		_, err := to.Update(ctx, pod("a", `quotes "manager":"leat keeps only (`), metav1.UpdateOptions{})
-		require.Error(t, err)
-		_, err = to.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"x":"y"}}}`), metav1.PatchOptions{})
+		for _, text := range []string{`{"manager":"leat keeps only (x)"}`, "leat keeps only (x)"} {
+			_, err := to.Update(ctx, pod("a", text), metav1.UpdateOptions{})
+			require.Error(t, err)
+			require.Equal(t, 1, sent, "a text that quotes the mark is no mark")
+			sent = 0
+		}
+		_, err := to.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"x":"y"}}}`), metav1.PatchOptions{})
 		require.Error(t, err)
 		require.Positive(t, sent)
 		sent = 0

@@ -39,6 +39,8 @@ func TestFields(t *testing.T) {
 			require.Equal(r, `metadata.labels["app"],spec.nodeName`, fields)
 		}
 		requireMasked()
+		err := c.List(r.Context(), &corev1.PodList{}, client.HasLabels{"other"})
+		require.ErrorContains(r, err, `the selector "other" needs the label other of Pod, which Options.Fields does not keep`)
 		require.ElementsMatch(r, []string{"a/two", "c/one"}, r.names(c, client.MatchingLabels{"app": "db"}))
 
 		whole := &corev1.Pod{}
@@ -80,6 +82,11 @@ func TestMaskedWrites(t *testing.T) {
 		refused(to.Patch(r.Context(), changed.DeepCopy(), client.MergeFrom(pod)))
 		refused(to.Patch(r.Context(), changed.DeepCopy(), client.StrategicMergeFrom(pod)))
 		refused(to.Status().Patch(r.Context(), changed.DeepCopy(), client.MergeFrom(pod)))
+
+		alone := must.Get(leatcache.NewClient(config, client.Options{}))(r) // its HTTP client does not know the mask
+		refused(alone.Create(r.Context(), changed.DeepCopy()))
+		refused(alone.Update(r.Context(), changed.DeepCopy()))
+		refused(alone.Status().Update(r.Context(), changed.DeepCopy()))
 
 		require.NoError(r, to.Patch(r.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"raw":"yes"}}}`))))
 		whole := &corev1.Pod{}

@@ -38,9 +38,11 @@ type Options struct {
 	DropManagedFields bool
 	// Fields limits what is cached of the objects of a type to these fields and those that codec.Mask always keeps, so
 	// that a *corev1.Pod costs what a struct with these fields costs. The key is an object of the type, with its kind
-	// if it is unstructured; codec.Mask describes the paths. Other fields of a cached object are zero. So an update of
-	// such an object is refused with a *codec.MaskedError, and is not sent: New makes cache.Options.HTTPClient, which a
-	// manager's client uses too, refuse it. A merge patch must be refused before it is made; use NewClient for that.
+	// if it is unstructured; codec.Mask describes the paths. Other fields of a cached object are zero, so an update
+	// with such an object would delete them. Make the client with NewClient, which refuses such writes. New also
+	// changes the Transport of cache.Options.HTTPClient, which is the client of a manager too: it refuses creates and
+	// updates of masked objects with a *codec.MaskedError. A List whose label selector needs a label that is not kept
+	// is an error.
 	Fields map[client.Object][]string
 	// Logger receives the log entries of the informers. If it is nil, failed requests and undecodable objects are
 	// logged by controller-runtime's logger, and nothing else is logged.

@@ -87,6 +87,9 @@ func (of *collection) list(out client.ObjectList, opts []client.ListOption) erro
 		return errors.New("continue list option is not supported by the cache")
 	}
 	wanted, err := of.requirements(o.FieldSelector)
+	if err == nil {
+		err = of.checkLabels(o.LabelSelector)
+	}
 	if err != nil {
 		return err
 	}

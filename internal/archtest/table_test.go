@@ -58,7 +58,7 @@ var table = []layer{
 	{"workqueue adapter/zapslog", ""},
 	{"controller/internal/history", "workqueue"},
 	{"controller predicate", "api cache controller/internal/history informer workqueue internal/hooks internal/runstate"},
-	{"cachedclient", "api apiclient cache informer informer/factory internal/runstate"},
+	{"cachedclient", "api apiclient cache codec informer informer/factory internal/runstate"},
 	{"reconcile/owner reconcile/expectations reconcile/conditions", "api"},
 	{"manager/leaderelection reconcile/events", "api apiclient"},
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient reconcile/owner reconcile/expectations reconcile/conditions manager/leaderelection reconcile/events internal/graceful internal/quote internal/runstate internal/sameorigin"},

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/leatproject/leat/codec"
 )
 
@@ -31,7 +33,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the body of a request: %w", err)
 	}
-	if fields, ok := marked(body, r.Header.Get("Content-Type")); ok {
+	if fields, ok := marked(body); ok {
 		return nil, &codec.MaskedError{Fields: fields}
 	}
 	sent := r.Clone(r.Context())
@@ -45,30 +47,41 @@ func (g *guard) CloseIdleConnections() { (&http.Client{Transport: g.next}).Close
 // WrappedRoundTripper returns the RoundTripper that sends, as client-go's wrappers do.
 func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// marked returns the fields in the mark of a body. In JSON, the mark is the manager of an entry, so a text that quotes
-// one is no mark.
-func marked(body []byte, contentType string) (fields string, ok bool) {
-	mark, isJSON := codec.MaskPrefix, strings.Contains(contentType, "json")
-	if isJSON {
-		mark = `"manager":"` + mark
+// marked returns the fields in the mark of a body. The mark is an entry of managedFields that has nothing but a
+// manager. So it ignores a text that quotes a mark: its quotes are escaped in JSON, and it has no length in protobuf.
+func marked(body []byte) (fields string, ok bool) {
+	if bytes.HasPrefix(body, []byte("k8s\x00")) {
+		return markedMessage(body)
 	}
-	_, behind, ok := bytes.Cut(body, []byte(mark))
+	_, behind, ok := bytes.Cut(body, []byte(`{"manager":"`+codec.MaskPrefix))
 	if !ok {
 		return "", false
 	}
-	end := bytes.Index(behind, []byte(")\""))
-	if !isJSON {
-		end = bytes.LastIndexByte(behind[:min(len(behind), maxFields)], ')')
-	}
-	if end >= 0 {
-		behind = behind[:end]
-	}
-	fields = string(behind[:min(len(behind), maxFields)])
-	if isJSON {
-		fields = strings.ReplaceAll(fields, `\"`, `"`)
-	}
-	return fields, true
+	text, _, ok := bytes.Cut(behind, []byte(`)"}`))
+	return strings.ReplaceAll(string(text), `\"`, `"`), ok
 }
 
-// maxFields limits the fields in an error.
-const maxFields = 1 << 10
+// markedMessage is marked for protobuf. A manager has its length in front, and the operation, which is empty, behind
+// it.
+func markedMessage(body []byte) (fields string, ok bool) {
+	for from := 0; ; {
+		at := bytes.Index(body[from:], []byte(codec.MaskPrefix))
+		if at < 0 {
+			return "", false
+		}
+		at += from
+		from = at + 1
+		for size := 1; size <= 2; size++ { // of the length
+			if at < 1+size || body[at-size-1] != managerTag {
+				continue
+			}
+			manager, n := protowire.ConsumeBytes(body[at-size:])
+			if n > 0 && bytes.HasPrefix(manager, []byte(codec.MaskPrefix)) && bytes.HasPrefix(body[at-size+n:], []byte{operationTag, 0}) {
+				return strings.TrimSuffix(string(manager[len(codec.MaskPrefix):]), ")"), true
+			}
+		}
+	}
+}
+
+// These are the tags of the first two fields of a ManagedFieldsEntry in protobuf.
+const managerTag, operationTag = 1<<3 | 2, 2<<3 | 2

@@ -102,12 +102,14 @@ func (c *Cluster) Fork() *Cluster {
 // extension returns what a cluster adds to a server. from is the cluster of which it is a fork, or nil.
 func (c *Cluster) extension(from *Cluster) (extension.Extension, error) {
 	var others *documents.Documents
+	newSchemas := openapi.New
+	if from != nil {
+		newSchemas = from.schemas.Fork
+	}
 	e := extension.Extension{
 		Connect: func(s *store.Store) {
 			c.objects, others = s, documents.New(s.Definitions, c.users)
-			if c.schemas = openapi.New(s.Definitions); from != nil {
-				c.schemas = from.schemas.Fork(s.Definitions)
-			}
+			c.schemas = newSchemas(s.Definitions)
 			c.aggregator.Connect(s)
 		},
 		Definition: c.custom.Definition,

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"unicode/utf8"
 )
@@ -170,9 +171,9 @@ func (c *Cursor) Member(name string) bool {
 	return found > 0
 }
 
-// Scan records the tokens of the JSON value in b.
+// Scan records the tokens of the JSON value in b, which was scanned with a limit before.
 func (o *Outline) Scan(b []byte) error {
-	s := NewScanner(nil, &Window{buf: b, hi: len(b), limit: len(b)})
+	s := NewScanner(nil, &Window{buf: b, hi: len(b), limit: MaxNoted, err: io.ErrUnexpectedEOF})
 	s.Held = true
 	o.Reset()
 	_, err := s.Value(0, o)
