@@ -30,10 +30,10 @@ import (
 //	metadata.labels["app"]             one key of a map
 //	status.allocated[*].size           one field of each value of a map
 //
-// What is below the end of a path is kept whole. Lists have no [*] and no [0]. These fields are always kept:
-// apiVersion, kind, and in metadata name, namespace, uid, resourceVersion, generation, creationTimestamp,
-// deletionTimestamp, deletionGracePeriodSeconds, ownerReferences and finalizers. All labels are kept too, because
-// selectors need them, unless a path names the labels that are enough.
+// What is below the end of a path is kept whole, except metadata.managedFields. Lists have no [*] and no [0]. These
+// fields are always kept: apiVersion, kind, and in metadata name, namespace, uid, resourceVersion, generation,
+// creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, ownerReferences and finalizers. All labels are kept
+// too, because selectors need them, unless a path names the labels that are enough.
 type Mask struct {
 	object reflect.Type // a pointer to a struct
 	fields string
@@ -87,15 +87,24 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	for _, path := range paths {
 		all, err := parsePath(path)
 		for _, steps := range all {
-			switch at := formatPath(steps[:min(2, len(steps))]); {
+			at := formatPath(steps)
+			switch {
 			case err != nil:
-			case at == "metadata" || at == "metadata.managedFields":
-				err = errors.New("metadata.managedFields mark masked objects; name the fields of metadata that are read")
+			case strings.HasPrefix(at, "metadata.managedFields"):
+				err = errors.New("metadata.managedFields mark masked objects")
 			case !isGeneric:
 				err = checkPath(object, steps)
 			}
-			fields = append(fields, formatPath(steps))
-			add(steps)
+			fields = append(fields, at)
+			if at != "metadata" {
+				add(steps)
+				continue
+			}
+			for _, m := range jsonplan.Members(reflect.TypeFor[metav1.ObjectMeta]()) {
+				if m.Name != "managedFields" {
+					add(append(steps[:1:1], plan.Step{Name: m.Name}))
+				}
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("codec: the path %q in the mask of %s: %w", path, object, err)

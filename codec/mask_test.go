@@ -119,7 +119,15 @@ func TestMask(t *testing.T) {
 		want, labels := alwaysKept, " .metadata.labels"
 		for range 1 + f.IntN(6) {
 			path := f.path(reflect.TypeFor[corev1.Pod](), "")
-			if !strings.HasPrefix(path, "metadata.managedFields") && path != "metadata" {
+			switch {
+			case path == "metadata":
+				paths, labels = append(paths, path), ""
+				eachField(reflect.TypeFor[metav1.ObjectMeta](), func(name string, _ []int, _ reflect.Type) {
+					if name != "managedFields" {
+						want = append(want[:len(want):len(want)], ".metadata."+name)
+					}
+				})
+			case !strings.HasPrefix(path, "metadata.managedFields"):
 				paths, want = append(paths, path), append(want[:len(want):len(want)], "."+path)
 			}
 			if strings.HasPrefix(path, "metadata.labels") {
@@ -181,6 +189,7 @@ func TestMaskPaths(t *testing.T) {
 		`metadata.labels["a.b/c]d"]`:          `metadata.labels["a.b/c]d"]`,
 		`metadata.labels[*]`:                  `metadata.labels[*]`,
 		`spec.volumes.configMap.name`:         `spec.volumes.configMap.name`,
+		`metadata`:                            `metadata`,
 	} {
 		m, err := codec.NewMask[*corev1.Pod](paths, paths)
 		require.NoError(t, err, paths)
@@ -195,9 +204,8 @@ func TestMaskPaths(t *testing.T) {
 		`spec.containers["x"]`:           "spec.containers is no map",
 		`spec.containers[0]`:             "0 is an index",
 		`metadata.creationTimestamp.x`:   `Time has no field "x"`,
-		`metadata.managedFields`:         "name the fields of metadata that are read",
-		`metadata.managedFields.manager`: "name the fields of metadata that are read",
-		`metadata`:                       "name the fields of metadata that are read",
+		`metadata.managedFields`:         "mark masked objects",
+		`metadata.managedFields.manager`: "mark masked objects",
 	} {
 		_, err := codec.NewMask[*corev1.Pod]("spec.nodeName", path)
 		require.ErrorContains(t, err, cause, path)
