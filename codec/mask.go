@@ -37,6 +37,7 @@ import (
 type Mask struct {
 	object reflect.Type // a pointer to a struct
 	fields string
+	mark   string // the manager in the managedFields of masked objects
 	json   *plan.Mask
 	wire   *wireplan.Mask // nil for an unstructured object
 	bare   *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
@@ -70,7 +71,7 @@ func NewMask[T any](paths ...string) (*Mask, error) { return NewMaskOf(reflect.T
 // NewMaskOf is NewMask for a type that is known only at run time: a pointer to a struct.
 func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	if object == nil || object.Kind() != reflect.Pointer || object.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("codec: a mask needs a pointer to a struct, and %v is none", object)
+		return nil, fmt.Errorf("codec: a mask needs a pointer to a struct, and %v is something else", object)
 	}
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("codec: the mask of %s has no path", object)
@@ -122,6 +123,7 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	}
 	slices.Sort(fields)
 	m.fields = strings.Join(slices.Compact(fields), ",")
+	m.mark = MaskPrefix + m.fields + maskSuffix
 	if !isGeneric {
 		m.wire, m.bare = wireplan.CompileMask(object, m.json), wireplan.CompileMask(object, bare)
 	}
@@ -196,17 +198,26 @@ func (m *Mask) Stats() MaskStats {
 // MaskOf returns the fields that a masked object keeps, as Mask.String writes them. ok is false for a whole object, and
 // for an object of a type without managedFields.
 func MaskOf(object any) (fields string, ok bool) {
-	o, has := object.(interface {
-		GetManagedFields() []metav1.ManagedFieldsEntry
-	})
-	if !has {
-		return "", false
-	}
 	if v := reflect.ValueOf(object); v.Kind() == reflect.Pointer && v.IsNil() {
 		return "", false
 	}
-	for _, entry := range o.GetManagedFields() {
-		if fields, ok = strings.CutPrefix(entry.Manager, MaskPrefix); ok && entry.Operation == "" {
+	var entries []metav1.ManagedFieldsEntry
+	switch o := object.(type) {
+	case jsonplan.Generic: // its GetManagedFields converts every entry
+		metadata, _ := o.UnstructuredContent()["metadata"].(map[string]any)
+		if all, _ := metadata["managedFields"].([]any); len(all) == 1 {
+			entry, _ := all[0].(map[string]any)
+			manager, _ := entry["manager"].(string)
+			operation, _ := entry["operation"].(string)
+			entries = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation)}}
+		}
+	case interface {
+		GetManagedFields() []metav1.ManagedFieldsEntry
+	}:
+		entries = o.GetManagedFields()
+	}
+	if len(entries) == 1 && entries[0].Operation == "" {
+		if fields, ok = strings.CutPrefix(entries[0].Manager, MaskPrefix); ok {
 			return strings.TrimSuffix(fields, maskSuffix), true
 		}
 	}
@@ -266,14 +277,14 @@ func (m *Mask) count(read, kept int) {
 func (m *Mask) Mark(obj any) {
 	if generic, ok := obj.(jsonplan.Generic); ok {
 		if metadata, ok := generic.UnstructuredContent()["metadata"].(map[string]any); ok {
-			metadata["managedFields"] = []any{map[string]any{"manager": MaskPrefix + m.fields + maskSuffix}}
+			metadata["managedFields"] = []any{map[string]any{"manager": m.mark}}
 		}
 		return
 	}
 	if o, ok := obj.(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	}); ok {
-		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: MaskPrefix + m.fields + maskSuffix}})
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: m.mark}})
 	}
 }
 
