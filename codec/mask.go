@@ -327,7 +327,7 @@ func (o *jsonObject) prune(m *Mask) (read, kept int) {
 	at := c
 	read = len(at.Raw())
 	o.packed = jsonplan.AppendMasked(o.packed[:0], c, m.json)
-	_ = o.outline.Scan(o.packed) // its parts were scanned before
+	_ = o.outline.Rescan(o.packed) // its parts were scanned before
 	o.set(o.packed)
 	return read, len(o.packed)
 }

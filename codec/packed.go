@@ -472,7 +472,7 @@ func (o *jsonObject) pack(drop bool) ([]byte, int, error) {
 
 func (c *jsonCodec) unpack(to any, b []byte) (any, error) {
 	u := to.(*unpacker)
-	if err := u.outline.Scan(b); err != nil {
+	if err := u.outline.Rescan(b); err != nil {
 		return nil, err
 	}
 	return c.plan.Decode(&u.json, u.outline.At(b), false)

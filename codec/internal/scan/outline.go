@@ -171,8 +171,19 @@ func (c *Cursor) Member(name string) bool {
 	return found > 0
 }
 
-// Scan records the tokens of the JSON value in b, which was scanned with a limit before.
+// Scan records the tokens of the JSON value in b.
 func (o *Outline) Scan(b []byte) error {
+	s := NewScanner(nil, &Window{buf: b, hi: len(b), limit: len(b)})
+	s.Held = true
+	o.Reset()
+	_, err := s.Value(0, o)
+	return err
+}
+
+// Rescan is Scan for a value whose parts were scanned with a limit before. It has no limit of tokens, because what is
+// left of a value can have more tokens for its length than the value. It is a function of its own because an agent
+// without masks does not link it.
+func (o *Outline) Rescan(b []byte) error {
 	s := NewScanner(nil, &Window{buf: b, hi: len(b), limit: MaxNoted, err: io.ErrUnexpectedEOF})
 	s.Held = true
 	o.Reset()
