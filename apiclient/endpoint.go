@@ -24,7 +24,7 @@ func newEndpoint(c *Client, r api.Resource, namespace string) endpoint {
 	case c == nil:
 		panic("apiclient: the Client of " + r.String() + " is nil")
 	case r.Plural == "" || r.Version == "":
-		panic(fmt.Sprintf("apiclient: a resource needs a version and a plural name: %+v", r))
+		panic(fmt.Sprintf("apiclient: a resource without version or plural: %+v", r))
 	}
 	return endpoint{client: c, resource: r, namespace: namespace}
 }

@@ -211,7 +211,7 @@ func (a *answer) failed(id identity, event watch.EventType, err error) error {
 	}
 }
 
-var errNameless = errors.New("an object that cannot be decoded and has no name")
+var errNameless = errors.New("an undecodable object without a name")
 
 // statusError returns the error of a Status that was sent instead of the requested object.
 func (a *answer) statusError(o encoded) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/codec/internal/jsonplan"
 	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/scan"
 	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
@@ -144,7 +145,7 @@ func NewMasked[T any](m *Mask, o Options) *Codec[T] {
 	m.mustFit(reflect.TypeFor[T]())
 	c := NewOf[T](m.object, o)
 	c.d.target.pack = m.decode
-	c.d.decodeByNumbers()
+	decodeByNumbers(&c.d)
 	return c
 }
 
@@ -153,12 +154,12 @@ func NewMaskedPacker[T any](m *Mask, o Options) *Packer[T] {
 	m.mustFit(reflect.TypeFor[T]())
 	k := NewPackerOf[T](m.object, o)
 	k.mask = m
-	k.d.decodeByNumbers()
+	decodeByNumbers(&k.d)
 	return k
 }
 
 // decodeByNumbers leaves protobuf out if the type decodes itself, because a Mask goes by the numbers of the fields.
-func (d *decoder) decodeByNumbers() {
+func decodeByNumbers(d *decoder) {
 	if c, ok := d.readers[protobufAt].(*protobufCodec); ok && !c.plan.ByNumbers() {
 		d.readers[protobufAt] = nil
 	}
@@ -254,17 +255,27 @@ func (m *Mask) decode(a *answer, o encoded, _ bool) (any, error) {
 	return obj, err
 }
 
-// prunable is what an encoded object has besides its other methods. It is an interface of its own because programs
-// without a Mask would link the name and the type of a method of encoded.
-type prunable interface {
-	// prune removes what the Mask does not keep. It returns the number of bytes before and after. The current object is
-	// then valid until the next one.
-	prune(m *Mask) (read, kept int)
-}
-
-// prune removes what the Mask does not keep from the bytes of an object.
+// prune removes what the Mask does not keep from the bytes of an object, which is then valid until the next one. This
+// and the functions below are no methods of the objects, because an agent without masks would link their names.
 func (m *Mask) prune(o encoded) {
-	m.count(o.(prunable).prune(m))
+	switch o := o.(type) {
+	case *protobufObject:
+		read := len(o.raw)
+		o.packed = m.wire.Append(o.packed[:0], o.raw)
+		o.raw = o.packed
+		m.count(read, len(o.raw))
+	case *jsonObject:
+		c := o.outline.At(o.b)
+		if len(c.Tokens) == 0 {
+			return
+		}
+		at := c
+		read := len(at.Raw())
+		o.packed = jsonplan.AppendMasked(o.packed[:0], c, m.json)
+		_ = scan.Rescan(&o.outline, o.packed) // its parts were scanned before
+		o.set(o.packed)
+		m.count(read, len(o.packed))
+	}
 }
 
 func (m *Mask) count(read, kept int) {
@@ -288,15 +299,8 @@ func (m *Mask) Mark(obj any) {
 	}
 }
 
-func (o *protobufObject) prune(m *Mask) (read, kept int) {
-	read = len(o.raw)
-	o.packed = m.wire.Append(o.packed[:0], o.raw)
-	o.raw = o.packed
-	return read, len(o.raw)
-}
-
 // pruneBare is prune without the identity. It reports whether the identity can be put back: the metadata come first.
-func (o *protobufObject) pruneBare(m *Mask) bool {
+func (m *Mask) pruneBare(o *protobufObject) bool {
 	if len(o.raw) == 0 || o.raw[0] != wireplan.ObjectMetadata<<3|byte(protowire.BytesType) {
 		return false
 	}
@@ -317,19 +321,6 @@ func appendIdentified(dst []byte, p *Packed, message string) []byte {
 	dst = append(dst, metadata...)
 	head := protowire.AppendVarint(append(make([]byte, 0, 8), message[0]), uint64(len(dst)-at))
 	return append(slices.Insert(dst, at, head...), message[1+n:]...)
-}
-
-func (o *jsonObject) prune(m *Mask) (read, kept int) {
-	c := o.outline.At(o.b)
-	if len(c.Tokens) == 0 {
-		return 0, 0
-	}
-	at := c
-	read = len(at.Raw())
-	o.packed = jsonplan.AppendMasked(o.packed[:0], c, m.json)
-	_ = o.outline.Rescan(o.packed) // its parts were scanned before
-	o.set(o.packed)
-	return read, len(o.packed)
 }
 
 // pathParser reads a path of a Mask. The rest begins behind what was read.

@@ -255,7 +255,7 @@ func (k *packer) packEncoded(a *answer, o encoded, drop, bare bool, keep func(*P
 		if isMessage {
 			whole = message.raw
 		}
-		bare = bare && id.certain && isMessage && message.pruneBare(k.mask)
+		bare = bare && id.certain && isMessage && k.mask.pruneBare(message)
 		if !bare {
 			k.mask.prune(o)
 			id = o.identity()
@@ -472,7 +472,7 @@ func (o *jsonObject) pack(drop bool) ([]byte, int, error) {
 
 func (c *jsonCodec) unpack(to any, b []byte) (any, error) {
 	u := to.(*unpacker)
-	if err := u.outline.Rescan(b); err != nil {
+	if err := scan.Rescan(&u.outline, b); err != nil {
 		return nil, err
 	}
 	return c.plan.Decode(&u.json, u.outline.At(b), false)

@@ -75,10 +75,10 @@ func TestPlanProperties(t *testing.T) {
 }
 
 func TestForPanicsUnlessPointerToStruct(t *testing.T) {
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and v1.Pod is none.", func() { codec.New[corev1.Pod](codec.Options{}) })
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and *int is none.", func() { codec.New[*int](codec.Options{}) })
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and interface {} is none.", func() { codec.New[any](codec.Options{}) })
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and map[string]interface {} is none.", func() { codec.New[map[string]any](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: v1.Pod is no pointer to a struct", func() { codec.New[corev1.Pod](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: *int is no pointer to a struct", func() { codec.New[*int](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: interface {} is no pointer to a struct", func() { codec.New[any](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: map[string]interface {} is no pointer to a struct", func() { codec.New[map[string]any](codec.Options{}) })
 }
 
 func TestAccept(t *testing.T) {

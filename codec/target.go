@@ -29,7 +29,7 @@ type target struct {
 
 func (to *target) compile(t reflect.Type, shared *Tables) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
+		panic(fmt.Sprintf("codec: %s is no pointer to a struct", t))
 	}
 	if shared == nil {
 		shared = newTables(plan.MaxStrings, plan.MaxParts)

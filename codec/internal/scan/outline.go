@@ -183,7 +183,7 @@ func (o *Outline) Scan(b []byte) error {
 // Rescan is Scan for a value whose parts were scanned with a limit before. It has no limit of tokens, because what is
 // left of a value can have more tokens for its length than the value. It is a function of its own because an agent
 // without masks does not link it.
-func (o *Outline) Rescan(b []byte) error {
+func Rescan(o *Outline, b []byte) error {
 	s := NewScanner(nil, &Window{buf: b, hi: len(b), limit: MaxNoted, err: io.ErrUnexpectedEOF})
 	s.Held = true
 	o.Reset()
