@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -312,7 +313,8 @@ func (m *Mask) pruneBare(o *protobufObject) bool {
 
 // appendIdentified appends the message of an object to whose metadata, the first field, an identity is added.
 func appendIdentified(dst []byte, p *Packed, message string) []byte {
-	metadata, n := protowire.ConsumeBytes([]byte(message[1:]))
+	size, n := protowire.ConsumeVarint([]byte(message[1:min(len(message), 1+binary.MaxVarintLen64)]))
+	metadata, rest := message[1+n:1+n+int(size)], message[1+n+int(size):]
 	at := len(dst)
 	dst = appendField(dst, metaName, p.GetName())
 	dst = appendField(dst, metaNamespace, p.GetNamespace())
@@ -320,7 +322,7 @@ func appendIdentified(dst []byte, p *Packed, message string) []byte {
 	dst = appendField(dst, metaResourceVersion, p.GetResourceVersion())
 	dst = append(dst, metadata...)
 	head := protowire.AppendVarint(append(make([]byte, 0, 8), message[0]), uint64(len(dst)-at))
-	return append(slices.Insert(dst, at, head...), message[1+n:]...)
+	return append(slices.Insert(dst, at, head...), rest...)
 }
 
 // pathParser reads a path of a Mask. The rest begins behind what was read.

@@ -76,7 +76,7 @@ func (a *flow) foreign(t types.Type) bool {
 	return ok && !a.followed[n.Obj().Pkg()]
 }
 
-// isList reports whether a type is that of a list of objects, or of another document of the API.
+// isList reports whether a type is a list of objects, or another document of the API.
 func isList(t types.Type) bool {
 	m, index, _ := types.LookupFieldOrMethod(types.NewPointer(deref(t)), false, nil, "DeepCopyObject")
 	return m != nil && len(index) == 1
@@ -492,14 +492,4 @@ func (a *flow) sinkType(t types.Type, pos token.Pos, how string, escapes bool, d
 // sink counts everything that arrives at a node as read.
 func (a *flow) sink(n *node, v ssa.Value, pos token.Pos, how string, effect effect) {
 	a.sinkObjects(n, v, pos, how, effect, false)
-}
-
-func fullName(f *types.Func) string {
-	name := f.Origin().FullName()
-	if i := strings.IndexByte(name, '['); i >= 0 {
-		if end := strings.IndexByte(name, ']'); end > i {
-			name = name[:i] + name[end+1:]
-		}
-	}
-	return strings.NewReplacer("(*", "", "(", "", ")", "").Replace(name)
 }

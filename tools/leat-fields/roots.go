@@ -12,7 +12,7 @@ import (
 // it, it may read of every type.
 var anyObject = types.NewTypeName(0, nil, "any object", nil)
 
-// apis knows which types are those of API objects, and of their parts.
+// apis knows the types of API objects and of their parts.
 type apis struct {
 	parts typeutil.Map // the structs inside of objects: true
 	roots []*types.TypeName

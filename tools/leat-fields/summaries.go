@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/types"
 	"regexp"
 	"strings"
 )
@@ -114,4 +115,14 @@ func summary(name string) (effect, bool) {
 		summaryOf[name] = found
 	}
 	return found, found != ""
+}
+
+func fullName(f *types.Func) string {
+	name := f.Origin().FullName()
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		if end := strings.IndexByte(name, ']'); end > i {
+			name = name[:i] + name[end+1:]
+		}
+	}
+	return strings.NewReplacer("(*", "", "(", "", ")", "").Replace(name)
 }
