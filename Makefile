@@ -35,7 +35,7 @@ test: ## every test of the root module; with a cold build cache, most of the tim
 
 # These packages, and these tests of others, use one goroutine: they decode, compare with encoding/json, or count bytes.
 # The race detector cannot find anything in them, and makes them up to eight times as slow. make test runs them.
-SEQUENTIAL = api/hashrange cmd/leat/internal/fielddiff cmd/leat/internal/goal examples/trainingjob/plan internal/archtest \
+SEQUENTIAL = api/hashrange cmd/leat/internal/fielddiff cmd/leat/internal/goal internal/archtest \
 	internal/quote internal/regularfile internal/trie internal/visible observe/recording/internal/frame \
 	reconcile/owner testserver/internal/object testserver/internal/registry
 SEQUENTIAL_TESTS = LikeReference$$|^TestAContextEndsALarge|^Test(AQuantityIsOfAnOrdinaryLength|ErrorsQuoteNothingOfAnObject)$$|^Test(BytesOfOneChange|BytesOfAnObject)$$|^Test(RelistOfKnownObjects|Skipping)DoesNotAllocate$$

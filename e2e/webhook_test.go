@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,14 +24,100 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/e2e/cluster"
-	"github.com/leatproject/leat/examples/trainingjob/hooks"
-	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/webhooks/hooks"
+	"github.com/leatproject/leat/examples/webhooks/job"
 	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/webhook/selfsigned"
 )
+
+var trainingJobs = api.Resource{
+	Group: "training.leat.example", Version: "v1", Kind: "TrainingJob", Plural: "trainingjobs", Namespaced: true,
+}
+
+// definitionFile is what a reader of the example applies.
+const definitionFile = "../examples/webhooks/job/definition.yaml"
+
+// trainingDefinition is where the definition of TrainingJobs is.
+const trainingDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainingjobs.training.leat.example"
+
+// lab is a namespace for training jobs, and a kubeconfig for kubectl.
+type lab struct {
+	*collection
+	kubeconfig string
+}
+
+// training is a part of a job's spec.
+type training map[string]any
+
+func (s training) patch() map[string]any { return map[string]any{"spec": s} }
+
+// replicas has the number of replicas of each type.
+type replicas map[string]int
+
+// MarshalJSON writes the numbers with one template for all types.
+func (r replicas) MarshalJSON() ([]byte, error) {
+	all := map[string]any{}
+	for name, n := range r {
+		all[name] = map[string]any{
+			"replicas": n, "restartPolicy": "ExitCode",
+			"template": map[string]any{"spec": map[string]any{"containers": []map[string]any{{"name": "tensorflow", "image": "mnist:1"}}}},
+		}
+	}
+	return json.Marshal(all)
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{collection: newCollection(t, trainingJobs, `{}`), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	l.undefine(t) // an earlier run may have left it
+	require.NoError(t, kubeconfig.Write(l.kubeconfig, adminConfig(), l.namespace))
+	return l
+}
+
+func (l *lab) undefine(t *testing.T) {
+	t.Helper()
+	_, _, err := server.Do(t.Context(), cluster.AdminToken, http.MethodDelete, trainingDefinition, nil)
+	require.NoError(t, err)
+	require.NoError(t, eventually(t.Context(), func() error {
+		status, _, err := server.Do(t.Context(), cluster.AdminToken, http.MethodGet, l.path(), nil)
+		if err == nil && status != http.StatusNotFound {
+			err = errors.New("the server knows training jobs still")
+		}
+		return err
+	}))
+}
+
+// define creates the definition and waits until the server serves TrainingJobs.
+func (l *lab) define(t *testing.T) {
+	t.Helper()
+	out, err := l.kubectl(t, "apply", "-f", definitionFile).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, eventually(t.Context(), func() error {
+		_, err := server.Must(t.Context(), http.MethodGet, l.path(), nil)
+		return err
+	}))
+}
+
+func (l *lab) kubectl(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), filepath.Join("bin", "kubectl"), append([]string{"--kubeconfig", l.kubeconfig}, args...)...)
+}
+
+func trainingJob(name string, spec training) map[string]any {
+	return map[string]any{
+		"apiVersion": trainingJobs.GroupVersion().String(), "kind": trainingJobs.Kind,
+		"metadata": map[string]any{"name": name}, "spec": spec,
+	}
+}
+
+func (l *lab) submit(t *testing.T, name string, spec training) {
+	t.Helper()
+	must.Get(l.write(t.Context(), http.MethodPost, l.path(), trainingJob(name, spec)))(t)
+}
 
 // observedRules are the rules of TrainingJobs. They panic for one name, and note which requests were dry runs.
 type observedRules struct {
@@ -100,8 +187,8 @@ func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.Certifi
 
 // The files of the example that a reader applies.
 const (
-	conversionFile = "../examples/trainingjob/hooks/conversion.yaml"
-	webhooksFile   = "../examples/trainingjob/hooks/webhooks.yaml"
+	conversionFile = "../examples/webhooks/hooks/conversion.yaml"
+	webhooksFile   = "../examples/webhooks/hooks/webhooks.yaml"
 )
 
 // convertible serves the version v1alpha1 with the conversion webhook. The file has a Service in place of the URL.

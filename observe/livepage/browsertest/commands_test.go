@@ -63,10 +63,9 @@ func TestCommands(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	launch(t, "leat", "watch", "configmaps", "-A", "--kubeconfig", path, "--page="+page("leat watch configmaps", "/"))
 	launch(t, "deployment", "--kubeconfig", path, "--run", "deployment,replicaset,kubelet", "--admin", page("deployment", "/page/"), "--page")
-	launch(t, "trainingjob", "--kubeconfig", path, "--install-crd", "--simulate", "--admin", page("trainingjob", "/page/"), "--page")
 	change := scaler(t, path)
 	for name, parts := range map[string]struct{ informers, controllers int }{
-		"leat serve": {5, 0}, "leat watch configmaps": {1, 0}, "deployment": {3, 3}, "trainingjob": {4, 2},
+		"leat serve": {5, 0}, "leat watch configmaps": {1, 0}, "deployment": {3, 3},
 	} {
 		url := at[name]
 		require.Eventually(t, func() bool { return answers(url + "state") }, patience, 20*time.Millisecond, name)

@@ -57,7 +57,7 @@ func runAll(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(folder)
 	leat = filepath.Join(folder, "leat")
-	build := exec.Command("go", "build", "-o", folder, "./cmd/leat", "./examples/deployment", "./examples/trainingjob")
+	build := exec.Command("go", "build", "-o", folder, "./cmd/leat", "./examples/deployment")
 	build.Dir = "../../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("go build: %w: %s", err, out)

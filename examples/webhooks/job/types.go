@@ -37,9 +37,6 @@ const (
 // ReplicaTypes are all types, in the order in which their replicas are created.
 var ReplicaTypes = []ReplicaType{Chief, Master, PS, Worker, Evaluator}
 
-// Trains reports whether the replicas of a type train. Only these make a job run or succeed.
-func (t ReplicaType) Trains() bool { return t != PS && t != Evaluator }
-
 // Spec is the desired state of a job.
 type Spec struct {
 	Replicas map[ReplicaType]ReplicaSpec `json:"replicas"`
@@ -74,8 +71,7 @@ type ReplicaSpec struct {
 // RestartPolicy defines what happens to a replica that failed.
 type RestartPolicy string
 
-// The restart policies. With Always and OnFailure the kubelet restarts containers, and the controller replaces a Pod
-// that fails as a whole. With ExitCode the exit code decides; see Retryable of package plan.
+// The restart policies. With ExitCode the exit code decides.
 const (
 	Never     RestartPolicy = "Never"
 	OnFailure RestartPolicy = "OnFailure"
@@ -104,7 +100,7 @@ const (
 	CleanAll     CleanPodPolicy = "All"
 )
 
-// Status is the observed state of a job. Only the controller writes it.
+// Status is the observed state of a job.
 type Status struct {
 	// ObservedGeneration is the generation of the spec to which the status refers.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

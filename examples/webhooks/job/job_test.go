@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/webhooks/job"
 )
 
 func valid() *job.TrainingJob {

@@ -30,16 +30,11 @@ var Definitions = api.Resource{
 //go:embed definition.yaml
 var Definition []byte
 
-// The labels of Pods and Services, and the container that trains.
+// ContainerName is the name of the container that trains.
+const ContainerName = "tensorflow"
+
 const (
-	LabelJob      = group + "/job-name"
-	LabelType     = group + "/replica-type"
-	LabelIndex    = group + "/replica-index"
-	ContainerName = "tensorflow"
-	PortName      = "training"
-	DefaultPort   = 2222
 	fieldManager  = "trainingjob"
-	longestName   = 63 // of a Service, because its name is a DNS label (RFC 1035)
 	mostOfOneType = 1000
 )
 

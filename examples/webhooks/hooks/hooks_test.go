@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/examples/trainingjob/hooks"
+	"github.com/leatproject/leat/examples/webhooks/hooks"
 	"github.com/leatproject/leat/webhook"
 )
 

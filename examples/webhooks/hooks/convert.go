@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/webhooks/job"
 )
 
 // oldJob is version v1alpha1 of a TrainingJob. Its replicas have the names of a TFJob, and the policies stand in a

@@ -9,7 +9,7 @@
 //
 // # Promises
 //
-//  1. A job that the webhooks accept is one that the controller does not fail as invalid.
+//  1. The webhooks accept a job only if job.Validate does.
 //  2. An old client that reads, changes and writes a job in v1alpha1 loses no field of v1.
 //
 // # Concurrency

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/webhooks/job"
 	"github.com/leatproject/leat/webhook"
 )
 
@@ -34,7 +34,7 @@ func (Rules) Default(_ context.Context, j *job.TrainingJob) error {
 	return nil
 }
 
-// ValidateCreate refuses a job that the controller would fail as invalid. It warns of a job that may restart forever.
+// ValidateCreate refuses a job that breaks a rule of [job.Validate]. It warns of a job that may restart forever.
 func (Rules) ValidateCreate(_ context.Context, j *job.TrainingJob) (warnings []string, err error) {
 	if j.Spec.BackoffLimit == nil {
 		warnings = append(warnings, "spec.backoffLimit: a job without a limit may restart forever")
