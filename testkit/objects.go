@@ -10,8 +10,6 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-var events = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
-
 // Create stores an object as if a user had created it, and waits as Idle does.
 func Create(k *Kit, r api.Resource, object any) {
 	k.Helper()
@@ -100,19 +98,23 @@ func convert[T any](k *Kit, u *unstructured.Unstructured) (object T) {
 	return object
 }
 
-// EventReasons returns the reasons of the Events about objects of a kind: sorted, and each reason once.
+// EventReasons returns the reasons of the Events about objects of a kind, in both APIs of Events: sorted, and each
+// reason once.
 func EventReasons(k *Kit, kind string) []string {
 	k.Helper()
+	type about struct{ Kind string }
 	type event struct {
-		Reason         string `json:"reason"`
-		InvolvedObject struct {
-			Kind string `json:"kind"`
-		} `json:"involvedObject"`
+		Reason         string
+		Regarding      about // in events.k8s.io
+		InvolvedObject about // in the core API
 	}
 	reasons := []string{}
-	for _, e := range List[event](k, events, "") {
-		if e.InvolvedObject.Kind == kind {
-			reasons = append(reasons, e.Reason)
+	for _, group := range []string{"", "events.k8s.io"} {
+		events := api.Resource{Group: group, Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+		for _, e := range List[event](k, events, "") {
+			if e.InvolvedObject.Kind == kind || e.Regarding.Kind == kind {
+				reasons = append(reasons, e.Reason)
+			}
 		}
 	}
 	slices.Sort(reasons)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
@@ -146,7 +147,11 @@ func TestEventReasons(t *testing.T) {
 				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"}, Reason: reason,
 			})
 		}
-		require.Equal(t, []string{"Killed", "Started"}, testkit.EventReasons(k, "Pod"))
+		testkit.Create(k, api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}, &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"},
+			Regarding:  corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"}, Reason: "Pulled",
+		})
+		require.Equal(t, []string{"Killed", "Pulled", "Started"}, testkit.EventReasons(k, "Pod"))
 		require.Empty(t, testkit.EventReasons(k, "Node"))
 	})
 }

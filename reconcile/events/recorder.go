@@ -32,7 +32,8 @@ type Options struct {
 	// FieldManager is the name under which the server records the fields of Events. Empty means that of the client; see
 	// apiclient.Config.
 	FieldManager string
-	// CoreV1 writes to the core API instead of events.k8s.io/v1. Each API shows the Events of both.
+	// CoreV1 writes to the core API instead of events.k8s.io/v1. A cluster shows each Event in both APIs; package
+	// testserver shows it only in the one that it was written to.
 	CoreV1 bool
 	// Queue is how many Events can wait to be written. 0 means 1,000.
 	Queue int

@@ -33,7 +33,7 @@
 //  6. Status says which scopes are late and why. Synced waits for the scopes that were added before Run and for those
 //     of the first followed objects. The removal of a late scope ends the wait for it.
 //  7. At most Options.MaxLists lists are in progress at once, and as many requests of checks, which delay no scope.
-//  8. A scope costs less than 30 KB besides its objects and its connection.
+//  8. A scope costs less than 30 KB besides its objects: heap and stacks, those of its connection included.
 //
 // # Concurrency
 //
