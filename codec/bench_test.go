@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"strconv"
 	"testing"
 
@@ -123,6 +124,59 @@ func BenchmarkStatusUpdates(b *testing.B) {
 			b.Run(fmt.Sprintf("media=%s/share=%v", map[string]string{asJSON: "json", asProtobuf: "protobuf"}[media], share), func(b *testing.B) {
 				benchmarkUpdates(b, stream, media, podOptions{DropManagedFields: true, ShareParts: share}, objects)
 			})
+		}
+	}
+}
+
+// BenchmarkFreshUpdates has states of pods in which every text is new, except the identity. Nothing can be shared.
+func BenchmarkFreshUpdates(b *testing.B) {
+	const objects, states = 50, 40
+	for _, media := range []string{asJSON, asProtobuf} {
+		var stream []byte
+		for s := range states {
+			for i := range objects {
+				pod := newPod(i)
+				name, namespace, id := pod.Name, pod.Namespace, pod.UID
+				freshen(reflect.ValueOf(pod).Elem(), fmt.Sprintf("%06d", s*objects+i))
+				pod.TypeMeta, pod.Name, pod.Namespace, pod.UID = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, name, namespace, id
+				pod.ResourceVersion = strconv.Itoa(200_000 + s*objects + i)
+				stream = append(stream, frameOf(media, "MODIFIED", pod)...)
+			}
+		}
+		for _, share := range []bool{false, true} {
+			b.Run(fmt.Sprintf("media=%s/share=%v", map[string]string{asJSON: "json", asProtobuf: "protobuf"}[media], share), func(b *testing.B) {
+				benchmarkUpdates(b, stream, media, podOptions{DropManagedFields: true, ShareParts: share}, objects)
+			})
+		}
+	}
+}
+
+// freshen appends a text to each text below v, except the keys of maps.
+func freshen(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() && v.Len() > 0 {
+			v.SetString(v.String() + text)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			freshen(v.Elem(), text)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			freshen(v.Index(i), text)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if is := v.MapIndex(key); is.Kind() == reflect.String {
+				v.SetMapIndex(key, reflect.ValueOf(is.String()+text).Convert(is.Type()))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				freshen(v.Field(i), text)
+			}
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (f *jsonFrames) next(to *api.Event[any]) (ok bool, err error) {
 		return false, err
 	}
 	f.object.set(s.B)
+	f.object.r.Updates(f.name == watch.Modified)
 	ok, err = f.a.event(to, f.name, &f.object, f.object.size())
 	s.Drop(end)
 	return ok, err

@@ -70,5 +70,6 @@ func (f *protobufFrames) read(to *api.Event[any], frame []byte) (ok bool, err er
 			return false, malformed(f.a.window.Offset(), "%w", err)
 		}
 	}
+	f.object.r.Updates(is == watch.Modified)
 	return f.a.event(to, is, &f.object, len(object))
 }

@@ -22,9 +22,9 @@ type Request struct {
 	Err error
 }
 
-var verbNames = map[verb]string{watchList: "watchlist", page: "list", watch: "watch", probe: "probe"}
+var verbNames = [...]string{watchList: "watchlist", page: "list", watch: "watch", probe: "probe"}
 
-var outcomeNames = map[outcome]string{
+var outcomeNames = [...]string{
 	done: "done", expired: "expired", tooLarge: "too large", unreachable: "unreachable", busy: "busy", rejected: "rejected",
 	deadline: "deadline", backwards: "backwards", rolledBack: "rolled back",
 	unconfirmed: "unconfirmed", missed: "missed", noWatchList: "no watchlist", broken: "broken",

@@ -235,7 +235,7 @@ func unquoted(d decode) decode {
 			r.K = at
 			return r.mismatch(v.Type())
 		}
-		return d(literal(content, r.strings), v)
+		return d(literal(content, r.strings.Interner), v)
 	}
 }
 
@@ -245,7 +245,7 @@ func literal(b []byte, strings *plan.Interner) *Reader {
 	if b[0] == '"' {
 		from = scan.Odd
 	}
-	return &Reader{Cursor: scan.Cursor{B: b, Tokens: []scan.Token{{From: from, To: uint32(len(b))}}}, strings: strings}
+	return &Reader{Cursor: scan.Cursor{B: b, Tokens: []scan.Token{{From: from, To: uint32(len(b))}}}, strings: plan.Texts{Interner: strings}}
 }
 
 // quoted is d for a field with the option string: a boolean, a number or a string in quotes.
@@ -264,7 +264,7 @@ func quoted(d decode, t reflect.Type) decode {
 			r.K = at
 			return r.mismatch(t)
 		}
-		return d(literal(content, r.strings), v)
+		return d(literal(content, r.strings.Interner), v)
 	}
 }
 

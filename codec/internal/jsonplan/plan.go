@@ -14,7 +14,7 @@ import (
 // Reader decodes the scanned JSON of one answer into the fields of structs. It belongs to one goroutine.
 type Reader struct {
 	scan.Cursor
-	strings *plan.Interner
+	strings plan.Texts
 	scratch *plan.Scratch
 	breaks  scan.Breaks
 	parts   *plan.Parts // nil if objects share nothing; the fields below are of no use then
@@ -29,11 +29,14 @@ type Reader struct {
 // NewReader returns a Reader. It calls ended while it decodes a large object, and stops with the error that ended
 // returns.
 func NewReader(strings *plan.Interner, ended func() error) Reader {
-	return Reader{strings: strings, scratch: &plan.Scratch{}, breaks: scan.NewBreaks(ended)}
+	return Reader{strings: plan.Texts{Interner: strings}, scratch: &plan.Scratch{}, breaks: scan.NewBreaks(ended)}
 }
 
 // text reads the current string.
-func (r *Reader) text() string { return r.strings.Intern(r.Content()) }
+func (r *Reader) text() string {
+	text, _ := r.strings.Text(r.Content())
+	return text
+}
 
 // null reports whether the current value is null.
 func (r *Reader) null() bool { return r.Kind() == 'n' }
@@ -392,11 +395,25 @@ var errBase64 = errors.New("not in base64")
 // mismatch returns the error of a value that does not fit the type. It omits the error of the type's own method,
 // because that may quote the value: metav1.Time quotes it five times.
 func (r *Reader) mismatch(t reflect.Type) error {
-	return plan.Misfit(kindNames[r.Kind()], t)
+	return plan.Misfit(kindName(r.Kind()), t)
 }
 
-// kindNames has the kinds of values by their first byte. Other bytes begin a number.
-var kindNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}
+// kindName returns the kind of a value that begins with a byte. It is empty for a number.
+func kindName(first byte) string {
+	switch first {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return ""
+}
 
 // Lenient decodes the object at c into the struct v. It skips members of the wrong type.
 func Lenient(c scan.Cursor, v reflect.Value) {

@@ -38,6 +38,13 @@ func (r *Reader) Share(p *plan.Parts) {
 	}
 }
 
+// Updates tells the reader whether the following objects are new states of objects that came before.
+func (r *Reader) Updates(are bool) {
+	if r.hasher != nil {
+		r.hasher.Update = are
+	}
+}
+
 // shareOf returns what objects share of a member. Values are not shared if a type in them decodes itself: it may do
 // anything with them later.
 func shareOf(m Member) shareKind {
@@ -115,9 +122,7 @@ func (r *Reader) part(k *plan.PartKind) (t plan.Tag, at *byte, n int, keep bool)
 	if len(text) < minPart || r.depth > maxPartDepth {
 		return t, nil, 0, false
 	}
-	t = r.hasher.Of(r.parts, k, text)
-	at, n, keep = r.parts.Find(k, t)
-	return t, at, n, keep
+	return r.hasher.Find(r.parts, k, text)
 }
 
 // decodeShared decodes the current value into v, the value of a member of which objects may share parts.

@@ -59,32 +59,45 @@ func newTable(slots int) *table {
 	return &table{marks: make([]atomic.Uint32, slots), kept: make([]atomic.Value, slots), seen: make([]atomic.Uint32, 2*slots)}
 }
 
-// Intern returns b as a string. A nil interner keeps nothing.
-func (n *Interner) Intern(b []byte) string {
-	text, _ := n.Text(b)
-	return text
+// Texts looks for strings in an interner, for one goroutine. It looks only for a sixteenth of them while few of these
+// are found, because a look-up of a string that never comes again takes longer than its copy.
+type Texts struct {
+	*Interner // nil keeps nothing
+	misses    int32
 }
 
 // Text returns b as a string, and reports whether the interner keeps it.
-func (n *Interner) Text(b []byte) (text string, kept bool) {
-	if n == nil || len(b) <= 1 || len(b) > maxInterned {
-		return string(b), false // the runtime has all strings of one byte
-	}
-	if text, kept = n.find(b).(string); kept {
+func (t *Texts) Text(b []byte) (text string, kept bool) {
+	if text, kept = t.look(b).(string); kept {
 		return text, true
 	}
 	return string(b), false
 }
 
 // Box returns b as a string in an interface.
-func (n *Interner) Box(b []byte) any {
-	if n == nil || len(b) > maxInterned {
-		return string(b)
-	}
-	if kept := n.find(b); kept != nil {
+func (t *Texts) Box(b []byte) any {
+	if kept := t.look(b); kept != nil {
 		return kept
 	}
 	return string(b)
+}
+
+// look returns the kept string that is equal to b, or nil.
+func (t *Texts) look(b []byte) any {
+	n := len(b)
+	if t.Interner == nil || n <= 1 || n > maxInterned {
+		return nil // the runtime has all strings of one byte
+	}
+	const odd = 0x9e3779b97f4a7c15
+	sample := (uint64(b[0])|uint64(b[n/2])<<8|uint64(b[n-1])<<16|uint64(b[n-2])<<24|uint64(n)<<32)*odd>>60 == 0
+	if !sample && t.misses >= worthless {
+		return nil
+	}
+	kept := t.find(b)
+	if sample {
+		judge(&t.misses, kept != nil)
+	}
+	return kept
 }
 
 // find returns the kept string that is equal to b, or nil.

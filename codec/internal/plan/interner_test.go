@@ -24,6 +24,28 @@ func held(n *Interner) int {
 	return held
 }
 
+// Intern looks for b as the first string of a reader.
+func (n *Interner) Intern(b []byte) string {
+	text, _ := (&Texts{Interner: n}).Text(b)
+	return text
+}
+
+// TestStringsThatNeverRepeat decodes strings that are all different, and then a few again and again.
+func TestStringsThatNeverRepeat(t *testing.T) {
+	texts := Texts{Interner: NewInterner(MaxStrings)}
+	for i := range 10_000 {
+		texts.Text(fmt.Appendf(nil, "10.2.%d", i))
+	}
+	require.EqualValues(t, worthless, texts.misses)
+	found := 0
+	for i := range 10_000 {
+		if _, kept := texts.Text(fmt.Appendf(nil, "node-%d", i%500)); kept {
+			found++
+		}
+	}
+	require.Greater(t, found, 500, "a reader notices when strings repeat")
+}
+
 func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
 	n := NewInterner(MaxStrings)
 	for i := range 100_000 {

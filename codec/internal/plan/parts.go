@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -42,6 +43,7 @@ type PartKind struct {
 	id uint64
 	// KeepFirst keeps a part when it comes for the first time. Others are kept when they come for the second time.
 	KeepFirst bool
+	misses    int32 // see judge; readers change it atomically
 }
 
 // kinds is the number of kinds that were made. No kind has the id of one that the program has forgotten, because the
@@ -49,7 +51,7 @@ type PartKind struct {
 var kinds atomic.Uint64
 
 // NewPartKind returns a kind that no other value has.
-func NewPartKind(keepFirst bool) PartKind { return PartKind{kinds.Add(1), keepFirst} }
+func NewPartKind(keepFirst bool) PartKind { return PartKind{id: kinds.Add(1), KeepFirst: keepFirst} }
 
 // part is a place of the table. It is free if its tag is zero.
 type part struct {
@@ -111,10 +113,60 @@ var sharedHash = sync.OnceValue(func() cipher.AEAD {
 	return hash
 })
 
-// Hasher hashes for one goroutine. Its arrays keep the arguments of an interface on the heap.
+// Hasher looks for parts, for one goroutine. Its arrays keep the arguments of an interface on the heap.
 type Hasher struct {
 	nonce [12]byte
 	sum   [16]byte
+	// Update means that the object is a new state of one that came before.
+	Update bool
+}
+
+const (
+	// worthless is the number of misses after which only the samples of a kind are looked for.
+	worthless = 64
+	// hitWorth is the number of misses that a hit makes up for: a kind of which less than a ninth is found is worthless.
+	hitWorth = 8
+)
+
+// Find returns the value of the part with the bytes b. If at is nil, keep reports whether a new value should be kept.
+//
+// A hash costs time, which is lost if the part never comes again. So a sixteenth of the parts are samples, by which the
+// kind is judged, and if it is worthless, Find looks only for samples. A part that is kept when it comes for the first
+// time cannot be found in a first list, so it is judged only in updates.
+func (h *Hasher) Find(p *Parts, k *PartKind, b []byte) (t Tag, at *byte, n int, keep bool) {
+	sample := false
+	if h.Update || !k.KeepFirst {
+		if sample = isSample(b); !sample && atomic.LoadInt32(&k.misses) >= worthless {
+			return t, nil, 0, false
+		}
+	}
+	t = h.Of(p, k, b)
+	at, n, keep = p.Find(k, t)
+	if sample {
+		judge(&k.misses, at != nil)
+	}
+	return t, at, n, keep
+}
+
+// isSample selects a sixteenth of all parts, by some of their bytes: equal parts are all samples, or none is. b has at
+// least eight bytes.
+func isSample(b []byte) bool {
+	const odd = 0x9e3779b97f4a7c15
+	n := len(b)
+	x := binary.LittleEndian.Uint64(b) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(b[n/2-4:]), 17)
+	x ^= bits.RotateLeft64(binary.LittleEndian.Uint64(b[n-8:]), 41)
+	return (x*odd^uint64(n))*odd>>60 == 0
+}
+
+// judge counts a sample. If two goroutines count at the same time, one of the samples may be lost.
+func judge(misses *int32, found bool) {
+	n := atomic.LoadInt32(misses)
+	if found {
+		n = max(0, n-hitWorth)
+	} else {
+		n = min(worthless, n+1)
+	}
+	atomic.StoreInt32(misses, n)
 }
 
 // Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per process,

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -28,6 +29,49 @@ func newKind() *PartKind {
 func look(p *Parts, f *PartKind, h *Hasher, n int) (at *byte, keep bool) {
 	at, _, keep = p.Find(f, h.Of(p, f, binary.BigEndian.AppendUint64(nil, uint64(n))))
 	return at, keep
+}
+
+// TestPartsThatNeverRepeat decodes parts of a kind that are all different, and then the parts of some objects again and
+// again. In the first list, nothing repeats either, and that says nothing about the next states.
+func TestPartsThatNeverRepeat(t *testing.T) {
+	for _, keepFirst := range []bool{false, true} {
+		p, k, h := NewParts(MaxParts), NewPartKind(keepFirst), &Hasher{}
+		var values []*value // hold the parts
+		decode := func(n, version int) (looked, found bool) {
+			part := fmt.Appendf(nil, "part %d of an object, version %d", n, version)
+			tag, at, _, keep := h.Find(p, &k, part)
+			if keep {
+				v := &value{new(byte)}
+				values = append(values, v)
+				p.Keep(tag, v[0], 1)
+			}
+			return tag != Tag{}, at != nil
+		}
+		if keepFirst {
+			for n := range 5_000 {
+				looked, _ := decode(n, 0)
+				require.True(t, looked, "a first list")
+			}
+		}
+		h.Update = true
+		looks := 0
+		for n := range 5_000 {
+			if looked, _ := decode(n, 1); looked {
+				looks++
+			}
+		}
+		require.Less(t, looks, 2_500, "until about 64 samples were missed, and one of sixteen later")
+		hits := 0
+		for range 50 {
+			for n := range 100 {
+				if _, found := decode(n, 2); found {
+					hits++
+				}
+			}
+		}
+		require.Greater(t, hits, 3_500, "a reader notices when parts repeat")
+		runtime.KeepAlive(values)
+	}
 }
 
 func TestPartsAreFoundUntilTheyAreCollected(t *testing.T) {

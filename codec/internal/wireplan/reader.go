@@ -4,7 +4,7 @@ import "github.com/leatproject/leat/codec/internal/plan"
 
 // Reader decodes the messages of one answer into the fields of structs. It belongs to one goroutine.
 type Reader struct {
-	strings *plan.Interner
+	strings plan.Texts
 	recent  *recent
 	scratch plan.Scratch
 	depth   int
@@ -21,7 +21,7 @@ type Reader struct {
 // NewReader returns a Reader. It calls ended while it decodes a large message, and stops with the error that ended
 // returns.
 func NewReader(strings *plan.Interner, ended func() error) Reader {
-	return Reader{strings: strings, breaks: breaks{ended: ended}}
+	return Reader{strings: plan.Texts{Interner: strings}, breaks: breaks{ended: ended}}
 }
 
 // Remember prepares the reader for many objects, whose strings repeat.

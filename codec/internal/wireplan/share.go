@@ -104,6 +104,13 @@ func (r *Reader) Share(p *plan.Parts) {
 	}
 }
 
+// Updates tells the reader whether the following objects are new states of objects that came before.
+func (r *Reader) Updates(are bool) {
+	if r.hasher != nil {
+		r.hasher.Update = are
+	}
+}
+
 // decodeShared sets a field of which objects may share the value, from the beginning of b, which is its tag. It returns
 // the number of bytes that it has read: those of all elements of a slice or a map.
 func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, err error) {
@@ -117,8 +124,9 @@ func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, er
 	var t plan.Tag
 	keep := false
 	if size >= minPart && r.depth <= maxPartDepth {
-		t = r.hasher.Of(r.parts, &f.part, b[:size])
-		at, n, isNew := r.parts.Find(&f.part, t)
+		var at *byte
+		var n int
+		t, at, n, keep = r.hasher.Find(r.parts, &f.part, b[:size])
 		if at != nil {
 			to.takePart(f, at, n)
 			if f.share == shareStruct {
@@ -127,7 +135,6 @@ func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, er
 			}
 			return size, nil
 		}
-		keep = isNew
 	}
 	quantities := r.quantities
 	if err := f.decodeEach(r, to, b[:size], count); err != nil {
