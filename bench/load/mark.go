@@ -10,7 +10,7 @@ import (
 type mark struct {
 	at   int32
 	kind byte
-	nth  uint8 // index among the marks of its kind, if there are several containers
+	nth  uint16 // index among the marks of its kind, if there are several
 }
 
 // The kinds of marks. A template has '~', the letter of the kind, and more '~'.
@@ -22,11 +22,12 @@ const (
 	markIP        = 'i' // all but the first octet of the pod's address
 	markContainer = 'c' // a container's id
 	markRestarts  = 'r' // changes with each version
+	markFresh     = 'f' // the end of each text of a fresh pod; changes with each version
 )
 
 // widths are the lengths of the values.
 var widths = map[byte]int{
-	markName: 5, markUID: 36, markVersion: 10, markNode: 4, markIP: 11, markContainer: 64, markRestarts: 9,
+	markName: 5, markUID: 36, markVersion: 10, markNode: 4, markIP: 11, markContainer: 64, markRestarts: 9, markFresh: 6,
 }
 
 // placeholder returns the text of a mark in a template.
@@ -37,7 +38,7 @@ func placeholder(kind byte) string {
 // findMarks returns the marks of a template. A '~' that begins no placeholder is a length in protobuf.
 func findMarks(template []byte) []mark {
 	var marks []mark
-	seen := map[byte]uint8{}
+	seen := map[byte]uint16{}
 	for at := 0; at < len(template); at++ {
 		if template[at] != '~' || at+1 == len(template) {
 			continue
@@ -82,6 +83,8 @@ func (m mark) fill(dst []byte, i int, s State) {
 		}
 	case markRestarts:
 		fillDecimal(dst[:9], uint64(s.Restarts))
+	case markFresh:
+		fillName(dst[:6], int(mix(s.Version, uint64(m.nth))>>1))
 	}
 }
 

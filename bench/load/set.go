@@ -3,6 +3,7 @@ package load
 import (
 	"encoding/json"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -62,6 +63,51 @@ func NewSet(seed uint64, workloads int) *Set {
 		s.workloads[i] = encode(newAuthor(seed, i).pod())
 	}
 	return s
+}
+
+// NewFreshSet generates the same pods, in which each version changes every text: the values of all fields and maps,
+// except the name, the namespace and the UID. Nothing of a pod is equal to anything that came before.
+func NewFreshSet(seed uint64, workloads int) *Set {
+	s := &Set{workloads: make([]workload, workloads)}
+	for i := range s.workloads {
+		pod := newAuthor(seed, i).pod()
+		name, namespace, id, version := pod.Name, pod.Namespace, pod.UID, pod.ResourceVersion
+		freshen(reflect.ValueOf(pod).Elem())
+		pod.Name, pod.Namespace, pod.UID, pod.ResourceVersion = name, namespace, id, version
+		pod.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
+		s.workloads[i] = encode(pod)
+	}
+	return s
+}
+
+// freshen appends a mark to each text below a value.
+func freshen(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() && v.Len() > 0 {
+			v.SetString(v.String() + placeholder(markFresh))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			freshen(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			freshen(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if value := v.MapIndex(key); value.Kind() == reflect.String {
+				v.SetMapIndex(key, reflect.ValueOf(value.String()+placeholder(markFresh)).Convert(value.Type()))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				freshen(v.Field(i))
+			}
+		}
+	}
 }
 
 func encode(pod *corev1.Pod) workload {

@@ -39,6 +39,8 @@ var questions = [][2]string{
 	{"P19", "many namespaces, warm starts, and shards"},
 	{"P20", "test servers beside etcd and kube-apiserver"},
 	{"P21", "one operator on three libraries"},
+	{"P22", "events that change every text"},
+	{"P23", "packed Pods, and a handler that takes both states"},
 	{"P24", "whole Pods with a mask of 8 fields"},
 	{"tap", "what a recording costs"},
 }

@@ -86,7 +86,7 @@ var (
 
 // Rows returns all rows, in the order of the targets.
 func Rows(z Sizes) []Row {
-	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
+	rows := []Row{events(z, false), fresh(z), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
 	rows = append(rows, inMemory(z)...)
 	return append(rows, latencies(z), reconciles(z), growth(z), changes(z), resources(z), namespaces(z), warmStarts(z), shards(z), instruments(z))
 }
@@ -124,6 +124,30 @@ func events(z Sizes, tls bool) Row {
 		},
 	}
 	return row.withExtras(2)
+}
+
+// fresh has the events in which nothing can be shared, and those of a handler that needs both states of a packed object.
+func fresh(z Sizes) Row {
+	best := subject.Spec{Work: subject.Events, Objects: z.Watched, Events: z.Events, Both: true}
+	spec := best
+	spec.Fresh = true
+	unshared := spec
+	unshared.Unshared = true
+	return Row{
+		Name: "fresh", Title: "Events of a watch, the worst case", Quick: true, Columns: eventColumns, Rounds: z.Rounds,
+		Note: "As above, but each event changes every text of the pod except its name, its namespace, its UID and the keys of maps. In the last rows, the handler of packed pods takes the old and the new pod; their events are those of the row above.",
+		Entrants: []Entrant{
+			entrant("leat, corev1.Pod, protobuf", leat, spec, subject.Full, subject.Protobuf),
+			entrant("leat, corev1.Pod unshared, protobuf", leat, unshared, subject.Full, subject.Protobuf),
+			entrant("client-go, corev1.Pod, protobuf", clientGo, spec, subject.Full, subject.Protobuf),
+			entrant("leat, 8 fields, protobuf", leat, spec, subject.Struct, subject.Protobuf),
+			entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
+			entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
+			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
+			entrant("leat, corev1.Pod packed, objects, protobuf", leat, best, subject.Packed, subject.Protobuf),
+			entrant("client-go, corev1.Pod, objects, protobuf", clientGo, best, subject.Full, subject.Protobuf),
+		},
+	}
 }
 
 func eventsOverTLS(z Sizes) Row {

@@ -125,6 +125,7 @@ func goBuildIn(ctx context.Context, o Options, folder, name, pkg string, flags .
 type run struct {
 	Options
 	set   *load.Set
+	fresh *load.Set // nil before the first row that needs it
 	began time.Time
 	done  int // finished turns
 	total int

@@ -17,7 +17,14 @@ import (
 
 // turnWithServer runs one turn of an entrant with its own server.
 func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics subject.Metrics, err error) {
-	s, err := server.New(r.set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS, Shards: e.Cuts})
+	set := r.set
+	if e.Spec.Fresh {
+		if r.fresh == nil {
+			r.fresh = load.NewFreshSet(load.Seed, load.Workloads)
+		}
+		set = r.fresh
+	}
+	s, err := server.New(set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS, Shards: e.Cuts})
 	if err != nil {
 		return nil, err
 	}

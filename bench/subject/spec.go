@@ -83,7 +83,9 @@ type Spec struct {
 	Keep      bool // managedFields are kept even if the library drops them by default
 	Unshared  bool // objects share no parts even if the library shares by default
 	Coalesce  bool
-	Objects   int // of each custom resource, if there are several
+	Fresh     bool // each event changes every text of a pod
+	Both      bool // the handler takes the old and the new object, and not only what packed objects have in their keys
+	Objects   int  // of each custom resource, if there are several
 	Resources int
 	// Namespaces makes Resources measure one resource in this number of namespaces instead: with an informer each, or
 	// with one informer that has a scope for each.

@@ -90,16 +90,20 @@ func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.
 	return held(lw, nil, s, h)
 }
 
-// held is withHooks for objects that are held in another way than decoded. The handler then needs only the versions.
+// held is withHooks for objects that are held in another way than decoded. The handler then needs only the versions,
+// unless the spec has Both.
 func held[T api.Object](lw api.ListerWatcher[T], hold informer.Holding[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
-	i := inform[T]{informer.New(lw, informer.Options[T]{
+	i := inform[T]{keyed: hold != nil && !s.Both, Informer: informer.New(lw, informer.Options[T]{
 		Tuning: reflector.Tuning{NoWatchList: s.Listed}, Memory: reflector.Memory{KeepManagedFields: s.Keep, NoSharedParts: s.Unshared}, Hold: hold,
 	})}
 	return i, i.Handle(h, s.Coalesce)
 }
 
 // inform is an informer with the methods that the bench needs.
-type inform[T api.Object] struct{ *informer.Informer[T] }
+type inform[T api.Object] struct {
+	*informer.Informer[T]
+	keyed bool // the handler needs only the identity of the objects
+}
 
 // Len is the number of objects in the cache.
 func (i inform[T]) Len() int { return i.Cache().Len() }
@@ -112,7 +116,7 @@ func (i inform[T]) Handle(h subject.Hooks, coalesce bool) error {
 	_, err := i.AddEventHandler(informer.HandlerFuncs[T]{
 		AddFunc:    func(T, bool) { h.Added() },
 		UpdateFunc: func(old, new T) { h.Updated(old, new) },
-	}, informer.HandlerOptions{Coalesce: coalesce, IdentityOnly: i.Options().Hold != nil})
+	}, informer.HandlerOptions{Coalesce: coalesce, IdentityOnly: i.keyed})
 	return err
 }
 
@@ -127,7 +131,7 @@ func newController(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := inform[*corev1.Pod]{informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{})}
+	i := inform[*corev1.Pod]{Informer: informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{})}
 	h = h.PerObject(s.Objects)
 	reconcile := func(_ context.Context, key api.Key) (controller.Result, error) {
 		pod, _ := i.Cache().Get(key)
@@ -154,7 +158,7 @@ type shared struct {
 
 func newShared(s subject.Source) subject.Shared {
 	return shared{inform[*metav1.PartialObjectMetadata]{
-		informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{Tuning: reflector.Tuning{NoWatchList: true}}),
+		Informer: informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{Tuning: reflector.Tuning{NoWatchList: true}}),
 	}}
 }
 
