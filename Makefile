@@ -19,7 +19,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-race explore test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-race explore test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-real e2e soak model servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ explore: ## every state of small worlds of the reflector and the informer (make 
 	@for n in '$(DEPTH)' '$(STATES)'; do case "$$n" in ''|0*|*[!0-9]*|?????????*) \
 		echo "make explore: DEPTH and STATES are numbers from 1 to 99999999, not '$$n'" >&2; exit 2;; esac; done
 	$(GO) test -count=1 -p 1 -timeout=0 -run '^TestExplore$$' -v ./reflector ./informer -explore.depth=$(DEPTH) -explore.states=$(STATES)
+
+model: ## the specification of list, watch and informer: random runs, and each transcript as a run of it (needs npm)
+	LEAT_MODEL=1 $(GO) test ./docs -count=1 -v -run '^TestModel'
 
 page-test: ## the live page in a Chromium (a minute; needs chromium, or its path in CHROMIUM)
 	$(GO) test -C observe/livepage/browsertest -count=1 -parallel 4 .
