@@ -41,7 +41,8 @@
 // # Many objects, replicas, clusters and agents
 //
 // The packages below scale are variants of a source or of an informer. [scopes] reads many namespaces or selectors into
-// one cache. [shard] divides the objects of a controller among replicas, and [shardedsource] reads only one part.
+// one cache. [referenced] caches whole objects only if others refer to them. [shard] divides the objects of a
+// controller among replicas, and [shardedsource] reads only one part.
 // [packed] keeps objects as bytes, which [zstd] compresses. [warmstart] continues the watch of the previous process.
 // [stagger] spreads the lists of agents that start together. [driftcheck] finds changes that the server did not send.
 // [multicluster] follows clusters that come and go.
@@ -93,6 +94,7 @@
 // [webhook]: https://pkg.go.dev/github.com/leatproject/leat/webhook
 // [selfsigned]: https://pkg.go.dev/github.com/leatproject/leat/webhook/selfsigned
 // [scopes]: https://pkg.go.dev/github.com/leatproject/leat/scale/scopes
+// [referenced]: https://pkg.go.dev/github.com/leatproject/leat/scale/referenced
 // [shard]: https://pkg.go.dev/github.com/leatproject/leat/scale/shard
 // [shardedsource]: https://pkg.go.dev/github.com/leatproject/leat/scale/shardedsource
 // [packed]: https://pkg.go.dev/github.com/leatproject/leat/scale/packed

@@ -30,7 +30,15 @@ type cacheView[T api.Object] struct {
 	target   *cacheTarget[T] // tells a Gate which writes the cache shows
 	overlay  *overlay[T]     // nil without Options.Overlay
 	scopes   scopesNow       // nil unless the informer reads from scopes
+	part     partOfAll       // nil if the informer has all objects of its collection
 	parsed   sync.Map        // api.Selector to scope[T], if it does
+}
+
+// partOfAll is the ListerWatcher of an informer that has only a part of its collection; see package scale/referenced.
+type partOfAll interface {
+	// Await blocks until it is known whether the cache will have an object, and until it has it. The error says why it
+	// will not, which may be NotFound.
+	Await(ctx context.Context, key api.Key) error
 }
 
 // current returns the cache, or nil before there is one.
@@ -41,6 +49,7 @@ func (s *cacheSource[T]) use(i *informer.Informer[T]) *cacheView[T] {
 	v := &cacheView[T]{informer: i, scope: scopeOf(i), target: newCacheTarget(i)}
 	v.scope.whole = s.whole
 	v.scopes, _ = api.As[scopesNow](i.ListerWatcher())
+	v.part, _ = api.As[partOfAll](i.ListerWatcher())
 	if s.options.Overlay {
 		v.overlay = newOverlay(i, s.options)
 	}

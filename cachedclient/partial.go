@@ -102,9 +102,10 @@ func (p *Partial[T]) Informer() *informer.Informer[T] {
 func (p *Partial[T]) Resource() api.Resource { return p.live.Resource() }
 
 // Get returns a copy of an object. It blocks until the cache has its first list. If ctx ends before that, the error is
-// a *NotSyncedError. If the object does not exist, the error is apimachinery's NotFound. The key needs no namespace if
-// the client is confined to one; for a cluster-scoped resource, the namespace is ignored. It corresponds to
-// client.Reader.Get of controller-runtime.
+// a *NotSyncedError. If the object does not exist, the error is apimachinery's NotFound. An informer of package
+// referenced has other errors for objects that it does not cache. The key needs no namespace if the client is confined
+// to one; for a cluster-scoped resource, the namespace is ignored. It corresponds to client.Reader.Get of
+// controller-runtime.
 func (p *Partial[T]) Get(ctx context.Context, key api.Key) (T, error) {
 	object, err := p.Peek(ctx, key)
 	if v := p.source.current(); err != nil || v == nil || v.copies() {
@@ -131,6 +132,12 @@ func (p *Partial[T]) Peek(ctx context.Context, key api.Key) (T, error) {
 		return none, p.readError("get", key, err)
 	}
 	object, found := v.get(key)
+	if !found && v.part != nil {
+		if err := v.part.Await(ctx, key); err != nil {
+			return none, p.readError("get", key, err)
+		}
+		object, found = v.get(key) // an overlay may hide it
+	}
 	if !found {
 		return none, p.readError("get", key, apierrors.NewNotFound(p.Resource().GroupResource(), key.Name))
 	}
