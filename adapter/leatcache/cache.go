@@ -30,9 +30,11 @@ type Cache struct {
 	o        cache.Options
 	byObject map[schema.GroupVersionKind]cache.ByObject
 	masks    map[collectionKey]*codec.Mask
-	client   *apiclient.Client
-	started  chan struct{} // closed by Start
-	running  sync.WaitGroup
+	// references has the kinds of Options.Referenced.
+	references map[schema.GroupVersionKind]References
+	client     *apiclient.Client
+	started    chan struct{} // closed by Start
+	running    sync.WaitGroup
 
 	mu          sync.Mutex // guards the fields below
 	collections map[collectionKey]*collection
@@ -199,7 +201,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err != nil {
 		return err
 	}
-	return of.get(key, out, opts)
+	return of.get(ctx, key, out, opts)
 }
 
 // List reads objects from the cache. If the kind is not cached yet, it waits for the first list.
@@ -252,6 +254,9 @@ func (c *Cache) collection(key collectionKey) (_ *collection, started bool, err 
 	if of := c.collections[key]; of != nil {
 		return of, c.ctx != nil, nil
 	}
+	if err := made.follow(); err != nil {
+		return nil, false, err
+	}
 	c.collections[key] = made
 	if c.ctx != nil {
 		if c.ended {
@@ -278,7 +283,8 @@ func (c *Cache) newCollection(key collectionKey) (*collection, error) {
 	if !key.object.Implements(reflect.TypeFor[client.Object]()) {
 		return nil, fmt.Errorf("leatcache: %s is not a client.Object", key.object)
 	}
-	return newCollection(c, key, r), nil
+	of := newCollection(c, key, r)
+	return of, c.findReferrers(of)
 }
 
 // keyOf returns the key of the collection that has objects like object.

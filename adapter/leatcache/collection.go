@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/scale/referenced"
 )
 
 // collection has the objects of one kind in one form, in one or more scopes. It implements Informer of
@@ -33,8 +34,9 @@ type collection struct {
 	remove   context.CancelFunc
 	synced   func() <-chan struct{}
 
-	ran   atomic.Bool // the informers were started
-	cache *Cache
+	ran       atomic.Bool // the informers were started
+	cache     *Cache
+	referrers []referrer // of Options.Referenced
 
 	// start runs a function on a goroutine of the cache, and waiting are the functions that it will run. start is nil
 	// before the cache starts. The mutex of the cache guards both.
@@ -53,7 +55,9 @@ type scope struct {
 	confined    bool   // all objects are in namespace
 	share       bool   // reads return the cached objects
 	informer    *informer.Informer[client.Object]
-	byNamespace *leat.Index[client.Object, string] // nil if keys are cheaper
+	referenced  *referenced.Set[client.Object]          // nil unless only referenced objects are cached
+	client      *apiclient.PartialClient[client.Object] // of referenced
+	byNamespace *leat.Index[client.Object, string]      // nil if keys are cheaper
 }
 
 func newCollection(c *Cache, key collectionKey, r api.Resource) *collection {
@@ -88,8 +92,16 @@ func newScope(of *collection, source func(string) api.ListerWatcher[client.Objec
 	if config.FieldSelector != nil && in == "" && of.resource.Namespaced {
 		in, _ = config.FieldSelector.RequiresExactMatch("metadata.namespace") // a user may only list there
 	}
-	s.informer = informer.New(source(in), of.cache.informerOptions(of.key, config))
-	if of.cache.own.Hold == nil && !s.confined && of.resource.Namespaced {
+	o := of.cache.informerOptions(of.key, config)
+	if of.onlyReferenced() {
+		o.Hold = nil
+		s.client = partialOf(source(in))
+		s.referenced = referenced.New(s.client, referenced.Options[client.Object]{Options: o})
+		s.informer = s.referenced.Informer
+	} else {
+		s.informer = informer.New(source(in), o)
+	}
+	if o.Hold == nil && !s.confined && of.resource.Namespaced {
 		s.byNamespace = informer.AddIndex(s.informer, leat.ByNamespace[client.Object])
 	}
 	return s

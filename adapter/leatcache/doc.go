@@ -34,6 +34,8 @@
 //  4. Requests have the credentials, the transport and the limits of the rest.Config, or those of Options.HTTPClient.
 //  5. An option that leat cannot honour is an error of New that names it.
 //  6. With Options.Hold, reads decode a copy that the caller owns, instead of copying a decoded object.
+//  7. With Options.Referenced, only objects that others refer to are requested whole. A read of another one is an
+//     error that says so, and never an incomplete list.
 //
 // # Concurrency
 //

@@ -44,6 +44,13 @@ type Options struct {
 	// updates of masked objects with a *codec.MaskedError. A List whose label selector needs a label that is not kept
 	// is an error.
 	Fields map[client.Object][]string
+	// Referenced caches whole objects of a type only while other objects refer to them, for instance the Secrets of
+	// Pods. The key is an object of the type, typed or unstructured; both forms are limited. Metadata are cached of all
+	// objects; see package scale/referenced. Get of another object is an error that errors.As finds as
+	// *referenced.NotReferencedError, unless References.ReadLive is set. List is always an error, because a part of a
+	// list looks like the whole. Handlers get the referenced objects. Hold does not apply. Each
+	// request for an object counts for the QPS of the rest.Config, and 0 there means 5 a second.
+	Referenced map[client.Object]References
 	// Logger receives the log entries of the informers. If it is nil, failed requests and undecodable objects are
 	// logged by controller-runtime's logger, and nothing else is logged.
 	Logger *zap.Logger
@@ -66,6 +73,9 @@ func (o Options) New(config *rest.Config, given cache.Options) (cache.Cache, err
 		c.o.Scheme = scheme.Scheme
 	}
 	if err := c.setMasks(o.Fields); err != nil {
+		return nil, err
+	}
+	if err := c.setReferences(o.Referenced); err != nil {
 		return nil, err
 	}
 	if err := c.connect(config); err != nil {

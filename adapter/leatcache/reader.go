@@ -1,6 +1,7 @@
 package leatcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -37,7 +38,7 @@ func (of *collection) in(namespace string) (*scope, error) {
 	return rest, nil
 }
 
-func (of *collection) get(key client.ObjectKey, out client.Object, opts []client.GetOption) error {
+func (of *collection) get(ctx context.Context, key client.ObjectKey, out client.Object, opts []client.GetOption) error {
 	var o client.GetOptions
 	o.ApplyOptions(opts)
 	if !of.resource.Namespaced {
@@ -49,6 +50,13 @@ func (of *collection) get(key client.ObjectKey, out client.Object, opts []client
 	}
 	snapshot := s.informer.Snapshot()
 	object, found := snapshot.Get(api.Key(key))
+	copied := snapshot.Copies()
+	if !found && s.referenced != nil {
+		if object, copied, err = of.fetched(ctx, s, key); err != nil {
+			return err
+		}
+		found = true
+	}
 	if !found {
 		return apierrors.NewNotFound(schema.GroupResource{Group: of.key.gvk.Group, Resource: of.key.gvk.Kind}, key.Name)
 	}
@@ -56,7 +64,7 @@ func (of *collection) get(key client.ObjectKey, out client.Object, opts []client
 	if !from.AssignableTo(to.Type()) {
 		return fmt.Errorf("leatcache: the cache has a %s, which is not a %s", from, to.Type())
 	}
-	object = of.own(object, s.copies(snapshot, o.UnsafeDisableDeepCopy), snapshot.Copies())
+	object = of.own(object, !copied && s.copies(snapshot, o.UnsafeDisableDeepCopy), copied)
 	to.Elem().Set(reflect.ValueOf(object).Elem())
 	return nil
 }
@@ -85,6 +93,9 @@ func (of *collection) list(out client.ObjectList, opts []client.ListOption) erro
 	o.ApplyOptions(opts)
 	if o.Continue != "" {
 		return errors.New("continue list option is not supported by the cache")
+	}
+	if of.onlyReferenced() {
+		return fmt.Errorf("leatcache: %s are cached only if they are referenced: list their metadata, or read with the APIReader", of.resource)
 	}
 	wanted, err := of.requirements(o.FieldSelector)
 	if err == nil {
