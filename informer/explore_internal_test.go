@@ -7,18 +7,15 @@ package informer
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,26 +25,8 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-var (
-	exploreDepth  = flag.Int("explore.depth", 0, "the depth of TestExplore; 0 means a short run")
-	exploreStates = flag.Int("explore.states", 1_000_000, "the most states of TestExplore with explore.depth")
-)
-
 // mostHandlers are the handlers of a run, at most.
 const mostHandlers = 2
-
-// path is the way to a state: the numbers of the steps. A pipeline cannot be copied, so each step runs the way again.
-type path struct {
-	steps [64]byte
-	n     int
-	key   string
-	can   []byte // the steps that can follow
-	fair  byte   // the step that a fair continuation takes, or resting
-	wrong string
-	last  string
-}
-
-const resting = 255
 
 // run is a pipeline without goroutines. Its steps are calls, and its handlers are coroutines, so that a call of a
 // handler can last while other steps happen.
@@ -255,7 +234,7 @@ func (h *exploredHandler) handle(n api.Change[*simulated]) {
 	if r.breaks != nil && !r.breaks(r, &n) {
 		return
 	}
-	r.lines = append(r.lines, fmt.Sprintf("          handler    %-12s %s %s %s", h.name, n.Type, n.Object.Name, n.Object.ResourceVersion))
+	r.lines = append(r.lines, fmt.Sprintf("handler    %-12s %s %s %s", h.name, n.Type, n.Object.Name, n.Object.ResourceVersion))
 	if s := r.p.indexer.Snapshot(); r.shows != nil && s == r.shows {
 		r.fail("%s is called before the cache shows the change", h.name)
 	}
@@ -324,11 +303,11 @@ func (h *exploredHandler) backlogged() bool {
 }
 
 // exploredSteps are all steps. Each has a condition, and a line in the form of a transcript.
-var exploredSteps = func() (all []exploredStep) {
+var exploredSteps = func() (all []explore.Step[*run]) {
 	always := func(*run) bool { return true }
 	listed := func(r *run) bool { return r.listed }
 	write := func(line string, can func(*run) bool, do func(*run)) {
-		all = append(all, exploredStep{line, can, func(r *run) { r.written++; r.dirty = true; do(r) }})
+		all = append(all, explore.Step[*run]{Name: line, Can: can, Do: func(r *run) { r.written++; r.dirty = true; do(r) }})
 	}
 	for _, name := range []string{"a", "b"} {
 		exists := func(r *run) bool { return r.known[name] != nil }
@@ -354,61 +333,36 @@ var exploredSteps = func() (all []exploredStep) {
 		})
 	}
 	write("bookmark", func(r *run) bool { return r.listed && !r.dirty }, func(r *run) { r.p.fifo.Bookmark(fmt.Sprint(r.written)) })
-	all = append(all, exploredStep{"resync", listed, func(r *run) {
+	all = append(all, explore.Step[*run]{Name: "resync", Can: listed, Do: func(r *run) {
 		for _, h := range r.handlers {
 			h.l.resync.next = time.Now()
 		}
 		r.dirty = true
 		r.p.fifo.Resync()
 	}})
-	all = append(all, exploredStep{"batch", func(r *run) bool { return r.dirty }, (*run).pop})
+	all = append(all, explore.Step[*run]{Name: "batch", Can: func(r *run) bool { return r.dirty }, Do: (*run).pop, Fair: true})
 	for _, kind := range []string{"", "coalesce", "non-blocking"} {
-		all = append(all, exploredStep{"handler " + kind, func(r *run) bool { return len(r.handlers) < mostHandlers && r.joined < 3 }, func(r *run) { r.join(kind) }})
+		all = append(all, explore.Step[*run]{
+			Name: "handler " + kind, Can: func(r *run) bool { return len(r.handlers) < mostHandlers && r.joined < 3 }, Do: func(r *run) { r.join(kind) },
+		})
 	}
 	for i := range mostHandlers {
 		all = append(all,
-			exploredStep{fmt.Sprint("release ", i), func(r *run) bool { return i < len(r.handlers) && r.handlers[i].busy() }, func(r *run) { r.handlers[i].step() }},
-			exploredStep{fmt.Sprint("remove ", i), func(r *run) bool { return i < len(r.handlers) }, func(r *run) { r.leave(r.handlers[i]) }})
+			explore.Step[*run]{
+				Name: fmt.Sprint("release ", i), Can: func(r *run) bool { return i < len(r.handlers) && r.handlers[i].busy() },
+				Do: func(r *run) { r.handlers[i].step() }, Fair: true,
+			},
+			explore.Step[*run]{Name: fmt.Sprint("remove ", i), Can: func(r *run) bool { return i < len(r.handlers) }, Do: func(r *run) { r.leave(r.handlers[i]) }})
+	}
+	for i := range all {
+		do := all[i].Do
+		all[i].Do = func(r *run) { r.lines = nil; do(r) }
 	}
 	return all
 }()
 
-type exploredStep struct {
-	line string
-	can  func(*run) bool
-	do   func(*run)
-}
-
-// follow runs a way and describes the state at its end.
-func follow(way path, breaks func(*run, *api.Change[*simulated]) bool) path {
-	r := newRun(breaks)
-	for _, step := range way.steps[:way.n] {
-		r.lines = r.lines[:0]
-		exploredSteps[step].do(r)
-	}
-	r.check()
-	way.can, way.fair = nil, resting
-	for i, step := range exploredSteps {
-		if !step.can(r) {
-			continue
-		}
-		way.can = append(way.can, byte(i))
-		if way.fair == resting && (step.line == "batch" || strings.HasPrefix(step.line, "release")) {
-			way.fair = byte(i)
-		}
-	}
-	if way.n > 0 {
-		way.last = strings.Join(append([]string{"> " + exploredSteps[way.steps[way.n-1]].line}, r.lines...), "\n")
-	}
-	way.key, way.wrong = r.key(), r.wrong
-	for _, h := range r.handlers {
-		h.end()
-	}
-	return way
-}
-
 // check compares the real state with the expected one.
-func (r *run) check() {
+func (r *run) check() error {
 	s := r.p.indexer.Snapshot()
 	if s.Len() != len(r.cached) || s.ResourceVersion() != r.version {
 		r.fail("the cache has %d objects at version %q instead of %d at %q", s.Len(), s.ResourceVersion(), len(r.cached), r.version)
@@ -443,12 +397,15 @@ func (r *run) check() {
 			r.fail("%s never gets its initial list", h.name)
 		}
 	}
+	if r.wrong != "" {
+		return errors.New(r.wrong)
+	}
+	return nil
 }
 
 // key describes the memory of the run. Objects have the number of their first occurrence, because only their identity
 // matters.
-func (r *run) key() string {
-	var to []byte
+func (r *run) key(to []byte) []byte {
 	objects, uids := map[*simulated]byte{}, map[types.UID]byte{}
 	object := func(o *simulated) {
 		if o == nil {
@@ -534,63 +491,42 @@ func (r *run) key() string {
 			}
 		}
 	}
-	return string(to)
+	return to
 }
 
 // pipelineWorld is a queue, a cache and handlers. breaks is nil, or the rule that a variant breaks.
-func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.World[path] {
-	then := func(p path, step byte) path {
-		p.steps[p.n] = step
-		p.n++
-		return follow(p, breaks)
+func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.World[explore.Way] {
+	m := explore.Machine[*run]{
+		New: func() *run { return newRun(breaks) }, Steps: exploredSteps, Key: (*run).key, Check: (*run).check, FairSteps: 40,
+		First: []explore.Step[*run]{{Name: "run", Do: func(*run) {}}},
+		Lines: func(r *run) []string { return r.lines },
+		Close: func(r *run) {
+			for _, h := range r.handlers {
+				h.end()
+			}
+		},
 	}
-	first := []path{follow(path{last: "> run"}, breaks)}
-	for step, s := range exploredSteps {
-		if !strings.HasPrefix(s.line, "handler") {
+	list := slices.IndexFunc(exploredSteps, func(s explore.Step[*run]) bool { return strings.HasPrefix(s.Name, "list, a") })
+	for _, s := range exploredSteps {
+		if !strings.HasPrefix(s.Name, "handler") {
 			continue
 		}
-		list := slices.IndexFunc(exploredSteps, func(s exploredStep) bool { return strings.HasPrefix(s.line, "list, a") })
-		p := then(then(first[0], byte(list)), byte(step))
-		for p.fair != resting {
-			p = then(p, p.fair)
-		}
-		p.last = "> run ; list a ; " + s.line + " ; all calls return"
-		first = append(first, p)
+		m.First = append(m.First, explore.Step[*run]{Name: "run ; list a ; " + s.Name + " ; all calls return", Do: func(r *run) {
+			exploredSteps[list].Do(r)
+			s.Do(r)
+			for next := 0; next >= 0; {
+				if next = slices.IndexFunc(exploredSteps, func(s explore.Step[*run]) bool { return s.Fair && s.Can(r) }); next >= 0 {
+					exploredSteps[next].Do(r)
+				}
+			}
+		}})
 	}
-	return explore.World[path]{
-		First: first,
-		Next: func(p path, yield func(path)) {
-			for _, step := range p.can {
-				yield(then(p, step))
-			}
-		},
-		Key: func(p path, to []byte) []byte { return append(to, p.key...) },
-		Check: func(p path) error {
-			if p.wrong != "" {
-				return errors.New(p.wrong)
-			}
-			return nil
-		},
-		Fair: func(p path) (path, bool) {
-			if p.fair == resting {
-				return p, true
-			}
-			return then(p, p.fair), false
-		},
-		FairSteps: 40,
-		Describe:  func(p path) string { return p.last },
-	}
+	return m.World()
 }
 
 // TestExplore makes every order of changes, lists, batches, calls of handlers, joins and leaves.
 func TestExplore(t *testing.T) {
-	o := explore.Options{Depth: 10, States: 20_000}
-	if *exploreDepth > 0 {
-		o.Depth, o.States, o.Progress = min(*exploreDepth, 12), *exploreStates, os.Stderr
-	}
-	r := explore.Run(pipelineWorld(nil), o)
-	t.Log(r)
-	require.NoError(t, r.Failure)
+	explore.Test(t, pipelineWorld(nil), explore.Options{Depth: 10, States: 20_000})
 }
 
 // Each variant breaks a rule that leat, or another informer, has broken once. The exploration must find it.
@@ -612,8 +548,8 @@ func TestExploreFindsBrokenRules(t *testing.T) {
 			return true
 		}, "instead of"},
 	} {
-		r := explore.Run(pipelineWorld(c.breaks), explore.Options{Depth: 8, States: 50_000})
-		t.Log(c.rule, r.Failure)
-		require.ErrorContains(t, r.Failure, c.want, c.rule)
+		t.Run(c.rule, func(t *testing.T) {
+			explore.Finds(t, pipelineWorld(c.breaks), explore.Options{Depth: 8, States: 50_000}, c.want)
+		})
 	}
 }

@@ -9,12 +9,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"iter"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,7 +20,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,11 +28,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/internal/explore"
-)
-
-var (
-	exploreDepth  = flag.Int("explore.depth", 0, "the depth of TestExplore; 0 means a short run")
-	exploreStates = flag.Int("explore.states", 1_000_000, "the most states of TestExplore with explore.depth")
 )
 
 const (
@@ -901,27 +893,15 @@ func reflectorWorld(first sight) explore.World[sight] {
 	}
 }
 
-func exploring(t *testing.T) explore.Options {
-	o := explore.Options{Depth: 40, States: 5_000, Around: func(work func()) {
-		synctest.Test(t, func(*testing.T) { work() })
-	}}
-	if *exploreDepth > 0 {
-		o.Depth, o.States, o.Progress = *exploreDepth, *exploreStates, os.Stderr
-	}
-	return o
-}
-
 // TestExplore makes every order of writes, restores, answers, faults and pauses.
 func TestExplore(t *testing.T) {
 	for name, first := range reflectorWorlds(3) {
 		t.Run(name, func(t *testing.T) {
-			o := exploring(t)
+			o := explore.Options{Depth: 40, States: 5_000, Around: explore.InBubbles(t)}
 			if name == "restores" || name == "late" {
-				first, o.States = first.watching(t), max(o.States, 10_000)
+				first, o.States = first.watching(t), 10_000
 			}
-			r := explore.Run(reflectorWorld(first), o)
-			t.Log(r)
-			require.NoError(t, r.Failure)
+			explore.Test(t, reflectorWorld(first), o)
 		})
 	}
 }
@@ -935,10 +915,6 @@ func TestExploreFindsBrokenRules(t *testing.T) {
 	} {
 		first := reflectorWorlds(3)["restores"]
 		first.variant = broken
-		o := exploring(t)
-		o.States = 50_000
-		r := explore.Run(reflectorWorld(first), o)
-		t.Log(broken, r.Failure)
-		require.ErrorContains(t, r.Failure, want, "variant %d", broken)
+		explore.Finds(t, reflectorWorld(first), explore.Options{Depth: 40, States: 50_000, Around: explore.InBubbles(t)}, want)
 	}
 }

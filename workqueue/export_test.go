@@ -35,3 +35,51 @@ func NewAgeing[K comparable](ageing int, o Options, limiters ...RateLimiter[K]) 
 
 // Delay returns the delay after the given number of failures, at least 1. It knows no defaults.
 func (b Backoff) Delay(failures int) time.Duration { return b.delay(failures) }
+
+// Memory appends everything in the queue that decides what it does next, without times: the keys are the entries in
+// the order of the lists and of the heap.
+func (q *Queue[K]) Memory(to []byte, name func(K) byte) []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	add := func(e *entry[K]) {
+		to = append(to, name(e.key), byte(e.pending), byte(e.priority))
+		if e.causes != nil {
+			n := 0
+			for i := range e.causes.first {
+				if e.causes.first[i] != (Cause{}) {
+					n++
+				}
+			}
+			if m := e.causes.more; m != nil {
+				n += 2*len(m.all) + 8*int(m.held) + 64*min(int(m.omitted), 3)
+			}
+			to = append(to, byte(n))
+		}
+	}
+	walk := func(l list, by int) {
+		for i := l.head; i != 0; i = q.table.at(i).links[by].next {
+			add(q.table.at(i))
+		}
+		to = append(to, '|')
+	}
+	walk(q.ready.ages, byAge)
+	for _, c := range q.ready.classes {
+		walk(c.entries, byClass)
+	}
+	for i := range q.delays.length {
+		s := q.delays.slot(i)
+		add(q.table.at(s.id))
+		to = append(to, byte((s.at-q.now())/time.Second))
+	}
+	if q.delays.timerAt != 0 {
+		to = append(to, byte((q.delays.timerAt-q.now())/time.Second))
+	}
+	flags := byte(q.ready.passed)
+	if q.closed {
+		flags |= 128
+	}
+	if q.drained != nil {
+		flags |= 64
+	}
+	return append(to, '#', byte(q.table.used), byte(q.inWork), byte(q.reruns), byte(q.waiting), byte(q.waking), flags)
+}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -122,7 +123,7 @@ func Run[S any](w World[S], o Options) Report {
 	r.Whole = e.failure == nil && len(e.nodes) < o.States
 	if e.failure != nil {
 		r.Choices = e.choices(e.failed, r.Depth)
-		o.Around(func() { r.Failure = fmt.Errorf("%w\n%s", e.failure, strings.Join(Replay(w, r.Choices), "\n")) })
+		o.Around(func() { r.Failure = e.explain(r.Choices) })
 	}
 	return r
 }
@@ -203,7 +204,7 @@ func (e *explorer[S]) visit(s S, parent uint32, choice int, key []byte) []byte {
 // settle follows the fair steps from a state to a good end, or to a state that settles.
 func (e *explorer[S]) settle(s S) error {
 	var way []uint64
-	var lines []string
+	var last []S
 	rest, good := 0, false // rest is the number of fair steps from the last state of way
 	for !good {
 		var key [256]byte
@@ -213,14 +214,14 @@ func (e *explorer[S]) settle(s S) error {
 			break
 		}
 		if len(way) > e.w.FairSteps {
-			return fmt.Errorf("no good end after %d fair steps, of which the last are:\n%s", e.w.FairSteps, strings.Join(lines[max(0, len(lines)-6):], "\n"))
+			return fairError{fmt.Errorf("no good end after %d fair steps", e.w.FairSteps), e.describe(last[max(0, len(last)-6):])}
 		}
 		way = append(way, hash)
 		if s, good = e.w.Fair(s); !good {
 			if err := e.w.Check(s); err != nil {
-				return fmt.Errorf("in the fair steps: %w", err)
+				return fairError{err, e.describe(append(last, s))}
 			}
-			lines = append(lines, e.w.Describe(s))
+			last = append(last, s)
 		}
 	}
 	for i := range way {
@@ -231,6 +232,31 @@ func (e *explorer[S]) settle(s S) error {
 		e.settled.add(way[len(way)-1-i], uint8(steps))
 	}
 	return nil
+}
+
+// fairError is a failure in the fair steps after a state. The last of them are in steps.
+type fairError struct {
+	error
+	steps string
+}
+
+// explain returns the failure with its steps.
+func (e *explorer[S]) explain(choices []int) error {
+	steps := strings.Join(Replay(e.w, choices), "\n")
+	var fair fairError
+	if errors.As(e.failure, &fair) {
+		steps += "\nand the last of the fair steps that follow:\n" + fair.steps
+	}
+	return fmt.Errorf("%w\n%s", e.failure, steps)
+}
+
+// describe returns the steps that led to these states.
+func (e *explorer[S]) describe(states []S) string {
+	lines := make([]string, len(states))
+	for i, s := range states {
+		lines[i] = e.w.Describe(s)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // choices returns the way to a node of this depth.

@@ -2,8 +2,11 @@ package explore_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,4 +101,74 @@ func TestFairStepsLeadToAGoodEnd(t *testing.T) {
 	r = explore.Run(line, explore.Options{Depth: 200, States: 1000})
 	require.ErrorContains(t, r.Failure, "a good end needs more than 9 fair steps")
 	require.Len(t, r.Choices, 11)
+}
+
+// lamp is code that cannot be copied: a timer turns it off.
+type lamp struct {
+	on, broken bool
+	clicks     int
+	off        *time.Timer
+}
+
+func lampMachine(most int) explore.Machine[*lamp] {
+	always := func(*lamp) bool { return true }
+	return explore.Machine[*lamp]{
+		New: func() *lamp { return &lamp{} },
+		First: []explore.Step[*lamp]{
+			{Name: "a new lamp", Do: func(*lamp) {}},
+			{Name: "a lamp that is on", Do: func(l *lamp) { l.on = true }},
+		},
+		Steps: []explore.Step[*lamp]{
+			{Name: "click", Can: func(l *lamp) bool { return l.clicks < most }, Do: func(l *lamp) {
+				l.on, l.clicks = !l.on, l.clicks+1
+				l.off = time.AfterFunc(time.Minute, func() { l.on = false })
+			}},
+			{Name: "a minute passes", Can: func(l *lamp) bool { return l.on && l.off != nil }, Fair: true, Do: func(*lamp) {
+				<-time.After(time.Minute)
+				synctest.Wait()
+			}},
+			{Name: "break", Can: always, Do: func(l *lamp) { l.broken = true }},
+		},
+		Key: func(l *lamp, to []byte) []byte {
+			b := byte(l.clicks)
+			for i, is := range []bool{l.on, l.broken, l.off != nil} {
+				if is {
+					b |= 16 << i
+				}
+			}
+			return append(to, b)
+		},
+		Check: func(l *lamp) error {
+			if l.broken && l.clicks == 2 {
+				return errors.New("a broken lamp")
+			}
+			return nil
+		},
+		Rest: func(l *lamp) error {
+			if l.on {
+				return errors.New("it is on")
+			}
+			return nil
+		},
+		FairSteps: 3,
+		Lines:     func(l *lamp) []string { return []string{map[bool]string{true: "on", false: "off"}[l.on]} },
+	}
+}
+
+func TestAMachineIsReplayed(t *testing.T) {
+	o := explore.Options{Depth: 10, States: 100, Around: explore.InBubbles(t)}
+	m := lampMachine(2)
+	explore.Finds(t, m.World(), o, "it is on\n> a lamp that is on")
+	m.First = nil
+	explore.Finds(t, m.World(), o, "a broken lamp\n> the beginning\n          off\n> ")
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		m := lampMachine(2)
+		r := explore.Run(func() explore.World[explore.Way] { m := m; m.First = nil; return m.World() }(), explore.Options{Depth: 10, States: 100, Workers: 1})
+		lines = strings.Split(r.Failure.Error(), "\n")
+		require.ErrorContains(t, m.Play("> a new lamp\n"+strings.Join(lines[1:], "\n")), "a broken lamp")
+		require.NoError(t, m.Play("> a new lamp\n> click\n  on\n> a minute passes\n> click"))
+		require.ErrorContains(t, m.Play("> a minute passes"), `the step "a minute passes" is not possible`)
+		require.ErrorContains(t, m.Play("> jump"), "not possible")
+	})
 }
