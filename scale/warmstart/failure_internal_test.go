@@ -165,3 +165,47 @@ func TestAListFromTheFileFails(t *testing.T) {
 	require.Equal(t, Status{}, s)
 	require.NoError(t, w.Close())
 }
+
+// versions is a collection without objects, whose lists have these versions.
+type versions struct {
+	source
+	left []string
+}
+
+func (v *versions) List(context.Context, api.Options[*metav1.PartialObjectMetadata], func(*metav1.PartialObjectMetadata) error) (metav1.ListMeta, error) {
+	next := v.left[0]
+	v.left = v.left[1:]
+	return metav1.ListMeta{ResourceVersion: next}, nil
+}
+
+// quiet is a collection whose watches end without an event.
+type quiet struct {
+	api.ListerWatcher[*metav1.PartialObjectMetadata]
+}
+
+func (quiet) Watch(context.Context, api.Options[*metav1.PartialObjectMetadata]) iter.Seq2[api.Event[*metav1.PartialObjectMetadata], error] {
+	return func(func(api.Event[*metav1.PartialObjectMetadata], error) bool) {}
+}
+
+// TestOldListsThatAreRefused gets an old list twice, which the informer refuses. The second one is no newer than the
+// first, but older than what the informer shows, so it does not become the file either. When the informer watches from
+// the old version, as after a restore of the server, the next list becomes the file.
+func TestOldListsThatAreRefused(t *testing.T) {
+	type object = metav1.PartialObjectMetadata
+	o := Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"}
+	w := must.Get(New[*object](&versions{left: []string{"10", "9", "9", "9"}}, o))(t)
+	list := func() { must.Get(w.List(t.Context(), api.Options[*object]{}, func(*object) error { return nil }))(t) }
+	list()
+	require.FileExists(t, o.Path)
+	for range 2 {
+		list()
+		require.NoFileExists(t, o.Path)
+		require.ErrorContains(t, w.Status().Stopped, "version 9 follows 10")
+	}
+	w.source = quiet{w.source}
+	for range w.Watch(t.Context(), api.Options[*object]{ListOptions: metav1.ListOptions{ResourceVersion: "9"}}) {
+	}
+	list()
+	require.FileExists(t, o.Path)
+	require.NoError(t, w.Close())
+}

@@ -77,9 +77,8 @@ func (k *keeper) complete(version string) {
 	}
 	if k.newest != "" {
 		if order, ok := api.CompareVersions(version, k.newest); !ok || order < 0 {
-			// The informer may refuse this list, so it must not become the file. It may also accept it.
+			// The informer may refuse this list, so it must not become the file. It may also accept it: see accepted.
 			k.giveUp(fmt.Errorf("version %s follows %s", version, k.newest))
-			k.newest = version
 			return
 		}
 	}
@@ -94,6 +93,16 @@ func (k *keeper) complete(version string) {
 	}
 	k.next, k.newest = nil, version
 	k.status.Stopped = nil
+}
+
+// accepted notes that the informer watches from a version, so it has accepted a list of this version. After an older
+// list, as of a restored server, the lists that follow can become the file again.
+func (k *keeper) accepted(version string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if order, ok := api.CompareVersions(version, k.newest); k.newest != "" && (!ok || order < 0) {
+		k.newest = version
+	}
 }
 
 // replace makes a complete file the one that is kept.

@@ -241,6 +241,8 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 			}
 			w.begin(w.header(o))
 			defer w.cancel() // after the end of the list, there is nothing to cancel
+		} else {
+			w.accepted(o.ResourceVersion)
 		}
 		o.OnUndecodable = w.noting(o.OnUndecodable)
 		w.watching(1)
@@ -251,6 +253,9 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 			}
 			if !yield(event, err) {
 				return
+			}
+			if event.InitialEventsEnd && err == nil { // an informer that refuses the list ends the watch
+				w.accepted(event.ResourceVersion)
 			}
 		}
 	}
