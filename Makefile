@@ -64,10 +64,12 @@ test-cluster: ## the tests of the typed server, and of the adapter that is teste
 # How far make explore goes: at most DEPTH steps and about STATES states of each world.
 DEPTH ?= 30
 STATES ?= 100000
-explore: ## every state of small worlds of the reflector and the informer (make explore DEPTH=8 STATES=1000000)
+# The packages that have worlds.
+EXPLORED = ./reflector ./informer ./workqueue ./scale/warmstart ./cachedclient
+explore: ## every state of small worlds of the protocols (make explore DEPTH=8 STATES=1000000)
 	@for n in '$(DEPTH)' '$(STATES)'; do case "$$n" in ''|0*|*[!0-9]*|?????????*) \
 		echo "make explore: DEPTH and STATES are numbers from 1 to 99999999, not '$$n'" >&2; exit 2;; esac; done
-	$(GO) test -count=1 -p 1 -timeout=0 -run '^TestExplore$$' -v ./reflector ./informer -explore.depth=$(DEPTH) -explore.states=$(STATES)
+	$(GO) test -count=1 -p 1 -timeout=0 -run '^TestExplore$$' -v $(EXPLORED) -explore.depth=$(DEPTH) -explore.states=$(STATES)
 
 model: ## the specification of list, watch and informer: random runs, and each transcript as a run of it (needs npm)
 	LEAT_MODEL=1 $(GO) test ./docs -count=1 -v -run '^TestModel'
