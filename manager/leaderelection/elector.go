@@ -196,7 +196,6 @@ func (e *Elector) renew(ctx context.Context) error {
 	defer tick.Stop()
 	late := time.NewTimer(time.Until(e.deadline())) // the deadline may be between two ticks
 	defer late.Stop()
-	var failed error
 	for {
 		select {
 		case <-ctx.Done():
@@ -204,24 +203,31 @@ func (e *Elector) renew(ctx context.Context) error {
 		case <-late.C:
 		case <-tick.C:
 		}
-		if time.Until(e.deadline()) <= 0 {
-			return fmt.Errorf("%w: %s could not be renewed for %v: %w", ErrLost, e.o.lease(), e.o.RenewDeadline,
-				cmp.Or(failed, context.DeadlineExceeded))
+		held, lost := e.renewOnce(ctx)
+		if lost != nil || ctx.Err() != nil {
+			return lost
 		}
-		held, err := e.attempt(ctx)
-		switch {
-		case held:
-			failed = nil
+		if held {
 			late.Reset(time.Until(e.deadline()))
-		case ctx.Err() != nil:
-			return nil
-		case err == nil:
-			return fmt.Errorf("%w: %q holds %s", ErrLost, e.Leader(), e.o.lease())
-		default:
-			failed = err
-			e.log.Warn("cannot renew the lease", zap.NamedError("err", err))
 		}
 	}
+}
+
+// renewOnce tries to renew the lease, and reports whether that succeeded. If the lease is lost, it returns the cause.
+func (e *Elector) renewOnce(ctx context.Context) (held bool, lost error) {
+	if time.Until(e.deadline()) <= 0 {
+		return false, fmt.Errorf("%w: %s could not be renewed for %v: %w", ErrLost, e.o.lease(), e.o.RenewDeadline,
+			cmp.Or(e.LastError(), context.DeadlineExceeded))
+	}
+	held, err := e.attempt(ctx)
+	switch {
+	case held, ctx.Err() != nil:
+	case err == nil:
+		return false, fmt.Errorf("%w: %q holds %s", ErrLost, e.Leader(), e.o.lease())
+	default:
+		e.log.Warn("cannot renew the lease", zap.NamedError("err", err))
+	}
+	return held, nil
 }
 
 // deadline returns the time at which a leader that cannot renew must stop.
