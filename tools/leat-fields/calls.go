@@ -1,8 +1,10 @@
 package main
 
 import (
+	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -123,6 +125,11 @@ func (a *flow) call(call ssa.CallInstruction, pos token.Pos) {
 			a.bind(call, m.Fn.(*ssa.Function))
 			return
 		}
+		name := variable(f)
+		if effect, known := summary(name); known {
+			a.leave(call, name, effect)
+			return
+		}
 		a.dynamic = append(a.dynamic, call)
 		a.each(a.node(f), func(found fact) {
 			if found.fn != nil {
@@ -131,6 +138,40 @@ func (a *flow) call(call ssa.CallInstruction, pos token.Pos) {
 			}
 		})
 	}
+}
+
+// variable returns the full name of the variable that holds a function, as ctrl.SetControllerReference does, or "".
+func variable(f ssa.Value) string {
+	if load, ok := f.(*ssa.UnOp); ok {
+		if g, ok := load.X.(*ssa.Global); ok {
+			return g.Pkg.Pkg.Path() + "." + g.Name()
+		}
+	}
+	return ""
+}
+
+// formatted returns those arguments of a call of package fmt of which it prints more than the type (%T). ok is false if
+// the format is not a constant, or gives an argument more than one verb.
+func formatted(name string, args []ssa.Value) (printed []ssa.Value, ok bool) {
+	if !slices.Contains([]string{"fmt.Errorf", "fmt.Sprintf", "fmt.Printf", "fmt.Fprintf", "fmt.Appendf"}, name) {
+		return nil, false
+	}
+	format, ok := args[len(args)-2].(*ssa.Const)
+	if !ok || format.Value == nil || format.Value.Kind() != constant.String {
+		return nil, false
+	}
+	text := strings.ReplaceAll(constant.StringVal(format.Value), "%%", "")
+	values := spread(args[len(args)-1])
+	for i, part := range strings.Split(text, "%")[1:] {
+		verb := strings.TrimLeft(part, "+-# 0123456789.")
+		if verb == "" || strings.ContainsAny(verb[:1], "*[") || i >= len(values) {
+			return nil, false
+		}
+		if verb[0] != 'T' {
+			printed = append(printed, values[i])
+		}
+	}
+	return printed, strings.Count(text, "%") == len(values)
 }
 
 // static follows the call of a known function.
@@ -143,9 +184,18 @@ func (a *flow) static(call ssa.CallInstruction, fn *ssa.Function) {
 		name = fullName(o)
 	}
 	effect, known := summary(name)
+	printed, isFormat := formatted(name, call.Common().Args)
 	switch {
 	case known:
 		a.leave(call, name, effect)
+	case isFormat:
+		for _, arg := range printed {
+			if leaf(arg.Type()) {
+				a.readAll(a.node(arg), call.Pos())
+			} else {
+				a.sink(a.node(arg), arg, call.Pos(), "is passed to "+name, effectEscape)
+			}
+		}
 	case len(fn.Blocks) > 0:
 		a.bind(call, fn)
 	default:

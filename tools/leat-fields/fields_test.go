@@ -19,7 +19,7 @@ var imports = map[string]string{
 	"builder": "sigs.k8s.io/controller-runtime/pkg/builder", "cache": "k8s.io/client-go/tools/cache",
 	"cachedclient": "github.com/leatproject/leat/cachedclient", "client": "sigs.k8s.io/controller-runtime/pkg/client",
 	"context": "context", "controllerutil": "sigs.k8s.io/controller-runtime/pkg/controller/controllerutil",
-	"corev1": "k8s.io/api/core/v1", "equality": "k8s.io/apimachinery/pkg/api/equality",
+	"corev1": "k8s.io/api/core/v1", "ctrl": "sigs.k8s.io/controller-runtime", "equality": "k8s.io/apimachinery/pkg/api/equality",
 	"event": "sigs.k8s.io/controller-runtime/pkg/event", "fmt": "fmt", "informer": "github.com/leatproject/leat/informer",
 	"json": "encoding/json", "klog": "k8s.io/klog/v2", "labels": "k8s.io/apimachinery/pkg/labels",
 	"listers": "k8s.io/client-go/listers/core/v1", "logr": "github.com/go-logr/logr", "maps": "maps",

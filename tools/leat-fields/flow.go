@@ -182,7 +182,15 @@ func (a *flow) field(t types.Type, i int) *node {
 
 func (a *flow) elements(t types.Type) *node { return a.node(elementKey{a.same(container(t))}) }
 
+// deepest is the number of steps in the longest path that is followed. A type that contains itself, as a JSON schema
+// does, has paths without end. A program that follows one reads everything below.
+const deepest = 16
+
 func (a *flow) add(n *node, f fact) {
+	if strings.Count(f.path, ".")+strings.Count(f.path, "[") >= deepest {
+		a.read(f, token.NoPos, whole)
+		return
+	}
 	if !n.facts[f] && a.suits(n, f) {
 		n.facts[f] = true
 		n.order = append(n.order, f)

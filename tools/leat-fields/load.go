@@ -36,7 +36,7 @@ var neverFollowed = []string{
 var alwaysFollowed = []string{
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil/", "sigs.k8s.io/controller-runtime/pkg/predicate/",
 	"github.com/leatproject/leat/reconcile/", "github.com/leatproject/leat/examples/", "github.com/leatproject/leat/predicate/", "k8s.io/client-go/util/retry/",
-	"slices/", "maps/", "iter/", "sort/", "cmp/", "k8s.io/utils/ptr/", "k8s.io/client-go/util/podutils/",
+	"slices/", "maps/", "iter/", "sort/", "cmp/", "k8s.io/utils/ptr/", "k8s.io/client-go/util/podutils/", "github.com/samber/lo/",
 }
 
 func follows(p *packages.Package, usesAPI map[string]bool) bool {

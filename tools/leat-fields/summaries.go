@@ -40,6 +40,7 @@ into      .*\.DeepCopyInto
 identity  .*\.(GetObjectKind|SetGroupVersionKind)|k8s\.io/apimachinery/pkg/apis/meta/v1\.ListInterface\.\w+
 same      k8s\.io/apimachinery/pkg/api/meta\.(Accessor|CommonAccessor)
 identity  k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Get(Name|Namespace|UID|ResourceVersion|Generation|CreationTimestamp|DeletionTimestamp|DeletionGracePeriodSeconds|Finalizers|OwnerReferences)
+identity  k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Set\w+
 path      k8s\.io/apimachinery/pkg/apis/meta/v1\.(Object|ObjectMeta)\.Get(Labels|Annotations|ManagedFields|GenerateName|SelfLink)
 
 identity  k8s\.io/klog/v2\.(KObj|KObjs|KObjSlice)
@@ -53,9 +54,9 @@ identity  k8s\.io/apimachinery/pkg/runtime\.ObjectTyper\.\w+
 none      .*\.(RegisterConversions|RegisterDefaults|AddToGroupVersion)
 none      sigs\.k8s\.io/controller-runtime/pkg/scheme\.Builder\.Register
 identity  sigs\.k8s\.io/controller-runtime/pkg/client/apiutil\.\w+
-identity  sigs\.k8s\.io/controller-runtime/pkg/client\.ObjectKeyFromObject
+identity  sigs\.k8s\.io/controller-runtime/pkg/client\.(ObjectKeyFromObject|(Client|WithWatch)\.(GroupVersionKindFor|IsObjectNamespaced))
 identity  sigs\.k8s\.io/controller-runtime/pkg/client\.(Writer|Client|WithWatch|SubResourceClient)\.(Delete|DeleteAllOf)
-identity  sigs\.k8s\.io/controller-runtime/pkg/controller/controllerutil\.(SetControllerReference|SetOwnerReference|HasControllerReference|HasOwnerReference|RemoveOwnerReference|RemoveControllerReference)
+identity  sigs\.k8s\.io/controller-runtime(/pkg/controller/controllerutil)?\.(SetControllerReference|SetOwnerReference|HasControllerReference|HasOwnerReference|RemoveOwnerReference|RemoveControllerReference)
 identity  sigs\.k8s\.io/controller-runtime/pkg/(builder|handler|source)\..*
 identity  github\.com/leatproject/leat/api\.KeyOf|github\.com/leatproject/leat/cachedclient\..*\.(Wrote|Deleted)
 identity  github\.com/leatproject/leat/reconcile/(events|expectations)\..*
@@ -75,7 +76,7 @@ fill      sigs\.k8s\.io/controller-runtime/pkg/(client|cache)\.\w+\.(Get|List|Ge
 fill      encoding/json\.(Unmarshal|Decoder\.Decode)|sigs\.k8s\.io/(yaml|json)\.Unmarshal\w*
 fill      k8s\.io/apimachinery/pkg/runtime\.(Decoder\.Decode|DecodeInto|Decode|UnstructuredConverter\.FromUnstructured)
 fill      sigs\.k8s\.io/controller-runtime/pkg/client\.(Writer|Client|WithWatch|SubResource\w+|StatusWriter)\.Patch
-update    sigs\.k8s\.io/controller-runtime/pkg/controller/controllerutil\.CreateOr(Update|Patch)
+update    sigs\.k8s\.io/controller-runtime(/pkg/controller/controllerutil)?\.CreateOr(Update|Patch)
 write     sigs\.k8s\.io/controller-runtime/pkg/client\.(Writer|Client|WithWatch|SubResource\w+|StatusWriter)\.(Create|Update|Apply)
 write     sigs\.k8s\.io/controller-runtime/pkg/client\.(MergeFrom|MergeFromWithOptions|StrategicMergeFrom)
 write     k8s\.io/client-go/(kubernetes/typed/.*|gentype\.\w+|dynamic\.\w+)\.(Create|Update\w*|Apply\w*)
