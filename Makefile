@@ -19,7 +19,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-race explore test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-real e2e soak model servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-race explore test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-projects bench-real e2e soak model servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,12 @@ bench-quick: ## the core of that in a few minutes; fails when a target that any 
 	$(GO) -C bench run ./cmd/bench -quick
 	OPTIONAL=1 TIME=100x BENCH='$(QUICKBENCH)' FILTER='.unit:(B/op OR allocs/op)' \
 		tools/benchcompare.sh '$(or $(BASE),HEAD^)' ./codec ./deltafifo ./apiclient
+
+# Each project compiles Kubernetes again with what else it needs, which takes minutes. So the module bench/projects is not
+# in NESTED, and CI neither lints nor runs it.
+PROJECTS ?= cronjob lws jobset training
+bench-projects: ## the memory of the caches of real projects, on controller-runtime and on leat; the table of docs/fields.md
+	$(foreach p,$(PROJECTS),$(GO) -C bench/projects run ./$(p) &&) :
 
 # What bench-compare compares with, and of which packages. bench-quick prints allocations only, and those of these
 # benchmarks. Without BASE it compares with the commit before.

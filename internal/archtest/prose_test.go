@@ -79,9 +79,13 @@ func checkChanges(name, content string) []finding {
 	return nil
 }
 
-// checkCommentProse checks the comments of one Go file. The expected output of an example is not prose.
+// checkCommentProse checks the comments of one Go file. The expected output of an example and what a program wrote are
+// not prose.
 func (s *source) checkCommentProse(f *file) []finding {
 	var found []finding
+	if ast.IsGenerated(f.File) {
+		return nil
+	}
 	for _, group := range f.Comments {
 		if isOutput(group) {
 			continue

@@ -90,6 +90,20 @@ func Run(ctx context.Context, host string, newCache cache.NewCacheFunc) error {
 	if err != nil {
 		return err
 	}
+	if err := Setup(ctx, m); err != nil {
+		return err
+	}
+	if err := m.Add(manager.RunnableFunc(func(context.Context) error {
+		fmt.Println("ready") // runnables start after the caches
+		return nil
+	})); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, m ctrl.Manager) error {
 	if err := m.GetFieldIndexer().IndexField(ctx, &batchv1.Job{}, ownerField, func(o client.Object) []string {
 		owner := metav1.GetControllerOf(o)
 		if owner == nil || owner.APIVersion != cronjob.GroupVersion.String() || owner.Kind != "CronJob" {
@@ -107,14 +121,5 @@ func Run(ctx context.Context, host string, newCache cache.NewCacheFunc) error {
 	}); err != nil {
 		return err
 	}
-	if err := ctrl.NewControllerManagedBy(m).For(&cronjob.CronJob{}).Owns(&batchv1.Job{}).Complete(&reconciler{m.GetClient()}); err != nil {
-		return err
-	}
-	if err := m.Add(manager.RunnableFunc(func(context.Context) error {
-		fmt.Println("ready") // runnables start after the caches
-		return nil
-	})); err != nil {
-		return err
-	}
-	return m.Start(ctx)
+	return ctrl.NewControllerManagedBy(m).For(&cronjob.CronJob{}).Owns(&batchv1.Job{}).Complete(&reconciler{m.GetClient()})
 }
