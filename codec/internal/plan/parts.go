@@ -148,7 +148,7 @@ func (h *Hasher) Find(p *Parts, k *PartKind, b []byte) (t Tag, at *byte, n int, 
 	return t, at, n, keep
 }
 
-// isSample selects a sixteenth of all parts, by some of their bytes: equal parts are all samples, or none is. b has at
+// isSample selects a sixteenth of all parts, by some of their bytes, so equal parts are samples together. b has at
 // least eight bytes.
 func isSample(b []byte) bool {
 	const odd = 0x9e3779b97f4a7c15
