@@ -245,7 +245,7 @@ func literal(b []byte, strings *plan.Interner) *Reader {
 	if b[0] == '"' {
 		from = scan.Odd
 	}
-	return &Reader{Cursor: scan.Cursor{B: b, Tokens: []scan.Token{{From: from, To: uint32(len(b))}}}, strings: plan.Texts{Interner: strings}}
+	return &Reader{Cursor: scan.Cursor{B: b, Tokens: []scan.Token{{From: from, To: uint32(len(b))}}}, strings: plan.NewTexts(strings)}
 }
 
 // quoted is d for a field with the option string: a boolean, a number or a string in quotes.

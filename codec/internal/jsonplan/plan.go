@@ -29,7 +29,7 @@ type Reader struct {
 // NewReader returns a Reader. It calls ended while it decodes a large object, and stops with the error that ended
 // returns.
 func NewReader(strings *plan.Interner, ended func() error) Reader {
-	return Reader{strings: plan.Texts{Interner: strings}, scratch: &plan.Scratch{}, breaks: scan.NewBreaks(ended)}
+	return Reader{strings: plan.NewTexts(strings), scratch: &plan.Scratch{}, breaks: scan.NewBreaks(ended)}
 }
 
 // text reads the current string.

@@ -59,12 +59,15 @@ func newTable(slots int) *table {
 	return &table{marks: make([]atomic.Uint32, slots), kept: make([]atomic.Value, slots), seen: make([]atomic.Uint32, 2*slots)}
 }
 
-// Texts looks for strings in an interner, for one goroutine. It looks only for a sixteenth of them while few of these
-// are found, because a look-up of a string that never comes again takes longer than its copy.
+// Texts looks for strings in an interner, for one goroutine. While few strings are found, it looks only for samples,
+// because a look-up of a string that never comes again takes longer than its copy.
 type Texts struct {
 	*Interner // nil keeps nothing
-	misses    int32
+	worth     worth
 }
+
+// NewTexts returns a Texts of an interner, which may be nil.
+func NewTexts(n *Interner) Texts { return Texts{n, worth{misses: -credit}} }
 
 // Text returns b as a string, and reports whether the interner keeps it.
 func (t *Texts) Text(b []byte) (text string, kept bool) {
@@ -88,15 +91,11 @@ func (t *Texts) look(b []byte) any {
 	if t.Interner == nil || n <= 1 || n > maxInterned {
 		return nil // the runtime has all strings of one byte
 	}
-	const odd = 0x9e3779b97f4a7c15
-	sample := (uint64(b[0])|uint64(b[n/2])<<8|uint64(b[n-1])<<16|uint64(b[n-2])<<24|uint64(n)<<32)*odd>>60 == 0
-	if !sample && t.misses >= worthless {
+	if t.worth.skip(b) {
 		return nil
 	}
 	kept := t.find(b)
-	if sample {
-		judge(&t.misses, kept != nil)
-	}
+	t.worth.count(kept != nil)
 	return kept
 }
 

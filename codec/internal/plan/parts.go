@@ -5,7 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
-	"math/bits"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -43,7 +43,7 @@ type PartKind struct {
 	id uint64
 	// KeepFirst keeps a part when it comes for the first time. Others are kept when they come for the second time.
 	KeepFirst bool
-	misses    int32 // see judge; readers change it atomically
+	worth     worth
 }
 
 // kinds is the number of kinds that were made. No kind has the id of one that the program has forgotten, because the
@@ -51,7 +51,9 @@ type PartKind struct {
 var kinds atomic.Uint64
 
 // NewPartKind returns a kind that no other value has.
-func NewPartKind(keepFirst bool) PartKind { return PartKind{id: kinds.Add(1), KeepFirst: keepFirst} }
+func NewPartKind(keepFirst bool) PartKind {
+	return PartKind{id: kinds.Add(1), KeepFirst: keepFirst, worth: worth{misses: -credit}}
+}
 
 // part is a place of the table. It is free if its tag is zero.
 type part struct {
@@ -122,51 +124,66 @@ type Hasher struct {
 }
 
 const (
-	// worthless is the number of misses after which only the samples of a kind are looked for.
+	// worthless is the number of misses after which only samples are looked for.
 	worthless = 64
-	// hitWorth is the number of misses that a hit makes up for: a kind of which less than a ninth is found is worthless.
+	// hitWorth is the number of misses that a hit makes up for. So what is found less than once in nine times becomes
+	// worthless.
 	hitWorth = 8
+	// credit is the number of misses that are free at first, and after a worthless kind has been found again: a part
+	// must come twice or three times before it is found.
+	credit = 2048
+	// epoch is the number of parts for which the samples are the same.
+	epoch = 1 << 14
 )
 
 // Find returns the value of the part with the bytes b. If at is nil, keep reports whether a new value should be kept.
 //
-// A hash costs time, which is lost if the part never comes again. So a sixteenth of the parts are samples, by which the
-// kind is judged, and if it is worthless, Find looks only for samples. A part that is kept when it comes for the first
-// time cannot be found in a first list, so it is judged only in updates.
+// A hash costs time, which is lost if the part never comes again. So Find counts how often a kind is found. If it is
+// worthless, Find looks only for a sixteenth of the parts, until enough of these are found. A part that is kept when it
+// comes for the first time cannot be found in a first list, so only updates count then.
 func (h *Hasher) Find(p *Parts, k *PartKind, b []byte) (t Tag, at *byte, n int, keep bool) {
-	sample := false
-	if h.Update || !k.KeepFirst {
-		if sample = isSample(b); !sample && atomic.LoadInt32(&k.misses) >= worthless {
-			return t, nil, 0, false
-		}
+	counts := h.Update || !k.KeepFirst
+	if counts && k.worth.skip(b) {
+		return t, nil, 0, false
 	}
 	t = h.Of(p, k, b)
 	at, n, keep = p.Find(k, t)
-	if sample {
-		judge(&k.misses, at != nil)
+	if counts {
+		k.worth.count(at != nil)
 	}
 	return t, at, n, keep
 }
 
-// isSample selects a sixteenth of all parts, by some of their bytes, so equal parts are samples together. b has at
-// least eight bytes.
-func isSample(b []byte) bool {
+// worth says whether it pays to look for something. Its zero value has no credit. It may be used on any goroutine; if
+// two count at the same time, one count may be lost.
+type worth struct{ misses, skipped int32 }
+
+// skip reports whether not to look for b. Equal texts are samples together, so a sample that repeats is found. The
+// samples change from epoch to epoch, because few frequent texts may have no sample among them.
+func (w *worth) skip(b []byte) bool {
+	if atomic.LoadInt32(&w.misses) < worthless {
+		return false
+	}
 	const odd = 0x9e3779b97f4a7c15
-	n := len(b)
-	x := binary.LittleEndian.Uint64(b) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(b[n/2-4:]), 17)
-	x ^= bits.RotateLeft64(binary.LittleEndian.Uint64(b[n-8:]), 41)
-	return (x*odd^uint64(n))*odd>>60 == 0
+	turn := uint64(uint32(atomic.AddInt32(&w.skipped, 1)) / epoch)
+	return (maphash.Bytes(sampleSeed, b)^turn*odd)*odd>>60 != 0
 }
 
-// judge counts a sample. If two goroutines count at the same time, one of the samples may be lost.
-func judge(misses *int32, found bool) {
-	n := atomic.LoadInt32(misses)
+var sampleSeed = maphash.MakeSeed()
+
+// count counts a look-up.
+func (w *worth) count(found bool) {
+	misses := atomic.LoadInt32(&w.misses)
+	now := min(misses+1, 2*worthless)
 	if found {
-		n = max(0, n-hitWorth)
-	} else {
-		n = min(worthless, n+1)
+		now = max(misses-hitWorth, -credit)
+		if misses >= worthless && now < worthless {
+			now = -credit
+		}
 	}
-	atomic.StoreInt32(misses, n)
+	if now != misses {
+		atomic.StoreInt32(&w.misses, now)
+	}
 }
 
 // Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per process,

@@ -21,7 +21,7 @@ type Reader struct {
 // NewReader returns a Reader. It calls ended while it decodes a large message, and stops with the error that ended
 // returns.
 func NewReader(strings *plan.Interner, ended func() error) Reader {
-	return Reader{strings: plan.Texts{Interner: strings}, breaks: breaks{ended: ended}}
+	return Reader{strings: plan.NewTexts(strings), breaks: breaks{ended: ended}}
 }
 
 // Remember prepares the reader for many objects, whose strings repeat.
