@@ -3,6 +3,7 @@ package cachedclient
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -101,7 +102,8 @@ func firstPage[T api.Object](objects []T, version string, info listInfo) List[T]
 
 // List returns copies of the objects that match the options and all selections, in the order of their keys. It looks
 // the first selection up in its index, and checks the others for each object that it finds. List blocks as Get does. To
-// ask several questions about one state, use the informer's Snapshot instead. It corresponds to client.Reader.List of
+// ask several questions about one state, use the informer's Snapshot instead. With an informer of scale/referenced,
+// List is an error, because it would return a part as the whole. It corresponds to client.Reader.List of
 // controller-runtime, which has no order, no version and one page.
 func (p *Partial[T]) List(ctx context.Context, o ListOptions, where ...Selection[T]) (List[T], error) {
 	o.Namespaces = slices.Sorted(slices.Values(o.Namespaces)) // for the binary search in matches
@@ -111,6 +113,8 @@ func (p *Partial[T]) List(ctx context.Context, o ListOptions, where ...Selection
 		return p.listLive(ctx, o, where)
 	case err == nil && v == nil:
 		err = &NotCachedError{Resource: p.Resource()}
+	case err == nil && v.part != nil:
+		err = errPart
 	case err == nil:
 		err = v.waitListable(ctx, o)
 	}
@@ -122,6 +126,10 @@ func (p *Partial[T]) List(ctx context.Context, o ListOptions, where ...Selection
 	// Without a limit, no other page shares the objects.
 	return p.newList(selected, snapshot.ResourceVersion(), o.Limit, o.Shared || o.Limit == 0 && v.copies()), nil
 }
+
+// errPart is the error of a list from a cache that has only the objects to which others refer.
+var errPart = errors.New("cachedclient: the cache has only the objects that others refer to, and a part of a list looks like the whole; " +
+	"read one object, or the informer's Snapshot")
 
 // waitListable blocks until the cache has its first list. It fails if the cache cannot evaluate the options.
 func (v *cacheView[T]) waitListable(ctx context.Context, o ListOptions) error {

@@ -132,11 +132,14 @@ func (p *Partial[T]) Peek(ctx context.Context, key api.Key) (T, error) {
 		return none, p.readError("get", key, err)
 	}
 	object, found := v.get(key)
-	if !found && v.part != nil {
+	for !found && v.part != nil {
 		if err := v.part.Await(ctx, key); err != nil {
 			return none, p.readError("get", key, err)
 		}
-		object, found = v.get(key) // an overlay may hide it
+		// The last reference may have ended in the meantime; then Await says so.
+		if object, found = v.get(key); v.overlay != nil {
+			break // it may hide the object
+		}
 	}
 	if !found {
 		return none, p.readError("get", key, apierrors.NewNotFound(p.Resource().GroupResource(), key.Name))
