@@ -2,7 +2,6 @@ package testkit_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,59 +135,6 @@ var patterns = []pattern{
 		},
 	},
 	{
-		kind: "stale", name: "a cache that lags behind a create",
-		mistake: "The controller creates an object with a generated name. The next reconcile does not find it in the cache yet, and creates another one.",
-		write:   "Derive the name from the owner. The second create then fails with AlreadyExists.",
-		reconcile: func(ctx context.Context, o *operator, c *cluster) error {
-			if c.UID == "" || len(o.all()) > 0 {
-				return nil
-			}
-			if o.mended {
-				return o.ensure(ctx, c, "data")
-			}
-			p := newPart(c, "data", "0")
-			p.GenerateName, p.Name = p.Name+"-", ""
-			_, err := o.store.Create(ctx, p, metav1.CreateOptions{})
-			return err
-		},
-		story: func(s *story) {
-			s.lag(func() {
-				s.create(func(*cluster) {})
-				s.edit(func(c *cluster) { c.Spec.Size = 1 })
-			})
-		},
-	},
-	{
-		kind: "stale", name: "a cache that lags behind a replacement",
-		mistake: "The cache shows a broken part. Another client has replaced it in the meantime, and the delete by name hits the new one.",
-		write:   "Delete with the UID as a precondition: `metav1.DeleteOptions{Preconditions: …}`.",
-		reconcile: func(ctx context.Context, o *operator, c *cluster) error {
-			if !c.Spec.Proxy { // not told to repair
-				return nil
-			}
-			p, exists := o.part(c, "data")
-			if !exists || p.Data["broken"] == "" {
-				return nil
-			}
-			var options metav1.DeleteOptions
-			if o.mended {
-				options.Preconditions = &metav1.Preconditions{UID: &p.UID}
-			}
-			return o.store.Delete(ctx, api.KeyOf(p), options)
-		},
-		story: func(s *story) {
-			s.create(func(*cluster) {})
-			p := newPart(&cluster{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: db.Name}}, "data", "1")
-			testkit.Create(s.Kit, parts, p)
-			s.editPart("data", func(p *corev1.ConfigMap) { p.Data["broken"] = "yes" })
-			s.lag(func() {
-				testkit.Delete(s.Kit, parts, api.KeyOf(p))
-				testkit.Create(s.Kit, parts, p)
-				s.edit(func(c *cluster) { c.Spec.Proxy = true })
-			})
-		},
-	},
-	{
 		kind: "missed", name: "a mark that is gone",
 		mistake: "The controller deletes a volume when it sees the deletion timestamp of its pod. The pod is gone before it looks.",
 		write:   "Compare what exists with what should exist: delete each volume whose replica is not wanted and has no pod.",
@@ -231,30 +177,6 @@ var patterns = []pattern{
 			s.miss(func() {
 				s.edit(func(c *cluster) { c.Spec.Replicas = 3 })
 				s.edit(func(c *cluster) { c.Spec.Replicas = 2 })
-			})
-		},
-	},
-	{
-		kind: "missed", name: "another object of the same name",
-		mistake: "The controller remembers by name what it has done. The object is deleted and created again, and it sees only the new one.",
-		write:   "Look at what exists instead of remembering. If you must remember, remember by UID.",
-		reconcile: func(ctx context.Context, o *operator, c *cluster) error {
-			switch {
-			case c.UID == "":
-				delete(o.memory, c.Name)
-			case o.mended || !o.memory[c.Name]:
-				o.memory[c.Name] = true
-				return o.ensure(ctx, c, "schema")
-			}
-			return nil
-		},
-		story: func(s *story) {
-			s.create(func(*cluster) {})
-			s.miss(func() {
-				testkit.Delete(s.Kit, clusters, db)
-				// The garbage collector deletes the part.
-				testkit.Delete(s.Kit, parts, api.Key{Namespace: db.Namespace, Name: "db-schema"})
-				s.create(func(*cluster) {})
 			})
 		},
 	},
@@ -359,29 +281,6 @@ var patterns = []pattern{
 				s.program.Stop()
 				s.edit(func(c *cluster) { c.Spec.Replicas = 2 })
 			})
-		},
-	},
-	{
-		kind: "intermediate", name: "a finalizer that goes first",
-		mistake: "The controller removes its finalizer and then cleans up. It dies between the two, and nothing shows what is left.",
-		write:   "Clean up first. Remove the finalizer when nothing is left.",
-		reconcile: func(ctx context.Context, o *operator, c *cluster) error {
-			if c.UID == "" {
-				return nil
-			}
-			if c.DeletionTimestamp == nil {
-				return o.ensure(ctx, c, "data")
-			}
-			clean := func() error { return o.remove(ctx, c, "data") }
-			release := func() error { return o.write(ctx, c, func(c *cluster) { c.Finalizers = nil }) }
-			if o.mended {
-				return errors.Join(clean(), release())
-			}
-			return errors.Join(release(), clean())
-		},
-		story: func(s *story) {
-			s.create(func(c *cluster) { c.Finalizers = []string{"db.example/parts"} })
-			s.crash(1, func() { testkit.Delete(s.Kit, clusters, db) })
 		},
 	},
 }
