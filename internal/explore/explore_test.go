@@ -110,16 +110,24 @@ type lamp struct {
 	off        *time.Timer
 }
 
+// stop stops the timer, because it would change a lamp that the exploration has left.
+func (l *lamp) stop() {
+	if l.off != nil {
+		l.off.Stop()
+	}
+}
+
 func lampMachine(most int) explore.Machine[*lamp] {
 	always := func(*lamp) bool { return true }
 	return explore.Machine[*lamp]{
-		New: func() *lamp { return &lamp{} },
+		New: func() *lamp { return &lamp{} }, Close: (*lamp).stop,
 		First: []explore.Step[*lamp]{
 			{Name: "a new lamp", Do: func(*lamp) {}},
 			{Name: "a lamp that is on", Do: func(l *lamp) { l.on = true }},
 		},
 		Steps: []explore.Step[*lamp]{
 			{Name: "click", Can: func(l *lamp) bool { return l.clicks < most }, Do: func(l *lamp) {
+				l.stop()
 				l.on, l.clicks = !l.on, l.clicks+1
 				l.off = time.AfterFunc(time.Minute, func() { l.on = false })
 			}},
