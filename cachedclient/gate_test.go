@@ -28,7 +28,6 @@ import (
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver/faults"
-	"github.com/leatproject/leat/workqueue"
 )
 
 var _ controller.Gate[api.Key] = (*cachedclient.Gate)(nil)
@@ -790,67 +789,5 @@ func TestSelectorsOfPartialObjects(t *testing.T) {
 func TestNewerOfTwoVersions(t *testing.T) {
 	for _, tc := range [][3]string{{"9", "10", "10"}, {"10", "9", "10"}, {"", "9", "9"}, {"9", "", "9"}, {"x", "y", "x"}, {"", "", ""}} {
 		require.Equal(t, tc[2], cachedclient.Newer(tc[0], tc[1]))
-	}
-}
-
-// TestGateInAController runs a reconciler that creates missing children. With a stale cache it creates too many. Behind
-// a gate it does not.
-func TestGateInAController(t *testing.T) {
-	for _, gated := range []bool{false, true} {
-		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
-			bubble(t, setting{have: []*widget{named("owner", 3)}}, func(r *rig) {
-				var reconciler controller.Reconciler[api.Key] = controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
-					if key != owner {
-						return controller.Result{}, nil
-					}
-					have := r.informer.Cache().Len() - 1
-					for range r.get(owner).Spec.Size - int64(have) {
-						w := named("", 0)
-						w.GenerateName = "child-"
-						if _, err := r.widgets.Create(ctx, w, metav1.CreateOptions{}); err != nil {
-							return controller.Result{}, err
-						}
-					}
-					return controller.Result{}, nil
-				})
-				if gated {
-					reconciler = controller.Gated(reconciler, cachedclient.NewGate(cachedclient.GateOptions{}))
-				}
-				c := controller.New("widgets", reconciler, controller.Options{})
-				trigger := make(triggerSource)
-				c.Watch(trigger)
-				r.Start(c.Run)
-				resume := r.stallEvents()
-				for range 2 {
-					trigger <- struct{}{}
-					synctest.Wait()
-				}
-				resume()
-				synctest.Wait()
-				if gated {
-					require.Equal(r, 4, r.informer.Cache().Len())
-				} else {
-					require.Equal(r, 7, r.informer.Cache().Len())
-				}
-			})
-		})
-	}
-}
-
-// triggerSource is a source that adds the owner's key for each value of the channel.
-type triggerSource chan struct{}
-
-func (s triggerSource) String() string   { return "trigger" }
-func (s triggerSource) NotSynced() error { return nil }
-
-func (s triggerSource) Run(ctx context.Context, sink *controller.Sink[api.Key]) error {
-	sink.Synced()
-	for {
-		select {
-		case <-s:
-			sink.Add(owner, workqueue.Item{})
-		case <-ctx.Done():
-			return nil
-		}
 	}
 }

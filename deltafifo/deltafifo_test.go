@@ -103,63 +103,6 @@ func TestRecreated(t *testing.T) {
 	})
 }
 
-func TestDeleteOfUnknown(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	q.Delete(at("a", "3"), "3")
-	q.DeleteKey(keyOf("b"), "4")
-	b := drain(t, q)
-	require.Empty(t, b.Objects)
-	require.Equal(t, "4", b.ResourceVersion)
-	q.Put(at("a", "5"), "5")
-	q.Delete(at("a", "6"), "6")
-	q.Delete(at("a", "7"), "7")
-	q.DeleteKey(keyOf("a"), "8")
-	require.Equal(t, []string{"Added ns/a#uid-a@5", "Deleted ns/a#uid-a@6"}, lines(drain(t, q)))
-}
-
-func TestDeleteKey(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	q.Put(at("a", "5"), "5")
-	drain(t, q)
-	q.DeleteKey(keyOf("a"), "6")
-	b := drain(t, q)
-	require.Equal(t, []string{"Deleted ns/a#uid-a@5 final state unknown"}, lines(b))
-	require.Equal(t, "6", b.ResourceVersion)
-}
-
-func TestReplaceOrder(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	cluster := &thing{name: "z", uid: "z", version: "1"} // no namespace: sorts first
-	q.Replace([]*thing{at("d", "1"), at("a", "1"), cluster, at("c", "1"), at("b", "1"), at("keep", "1")}, "1")
-	drain(t, q)
-	q.Replace([]*thing{at("y", "2"), at("keep", "2"), at("x", "2")}, "2")
-	require.Equal(t, []string{
-		"Deleted z#z@1 final state unknown",
-		"Deleted ns/a#uid-a@1 final state unknown",
-		"Deleted ns/b#uid-b@1 final state unknown",
-		"Deleted ns/c#uid-c@1 final state unknown",
-		"Deleted ns/d#uid-d@1 final state unknown",
-		"Added ns/y#uid-y@2",
-		"Updated ns/keep#uid-keep@2 from @1",
-		"Added ns/x#uid-x@2",
-	}, lines(drain(t, q)))
-}
-
-// TestReplaceAfterPendingDeletion checks that an object that changed since the last Pop and is missing in the list is
-// deleted once.
-func TestReplaceAfterPendingDeletion(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
-	drain(t, q)
-	q.Delete(at("a", "2"), "2")
-	q.Put(at("b", "3"), "3")
-	q.Replace(nil, "4")
-	q.Replace(nil, "5")
-	require.Equal(t, []string{
-		"Deleted ns/a#uid-a@2", "Updated ns/b#uid-b@3 from @1", "Deleted ns/b#uid-b@3 final state unknown",
-	}, lines(drain(t, q)))
-}
-
 // TestLargeListAfterTheLastDeletion has a pending deletion when a list arrives for which the buffer grows.
 func TestLargeListAfterTheLastDeletion(t *testing.T) {
 	q := deltafifo.New[*thing]()
@@ -174,17 +117,6 @@ func TestLargeListAfterTheLastDeletion(t *testing.T) {
 	got := lines(drain(t, q))
 	require.Len(t, got, 1+len(list))
 	require.Equal(t, "Deleted ns/a#uid-a@2", got[0])
-}
-
-func TestReplaceWithOneKeyTwice(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	first, second := at("a", "1"), at("a", "2")
-	q.Replace([]*thing{at("gone", "1"), first}, "1")
-	drain(t, q)
-	q.Replace([]*thing{first, second, second}, "2")
-	require.Equal(t, []string{"Deleted ns/gone#uid-gone@1 final state unknown", "Updated ns/a#uid-a@2 from @1"},
-		lines(drain(t, q)))
-	require.Equal(t, 1, q.KnownLen())
 }
 
 // TestReplaceComparesPointers has lists with known pointers, and with copies of the same version. A copy may differ
@@ -235,37 +167,6 @@ func TestVersions(t *testing.T) {
 		q.Replace([]*thing{at("a", "13")}, "12")
 		require.Equal(t, "12", drain(t, q).ResourceVersion, "every list makes a batch, even without changes")
 	})
-}
-
-func TestInitialList(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	q.Resync()
-	require.False(t, drain(t, q).InitialList)
-	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
-	q.Put(at("b", "2"), "2")
-	q.Put(at("c", "3"), "3")
-	first := drain(t, q)
-	require.True(t, first.InitialList)
-	require.Equal(t, []string{
-		"Added ns/a#uid-a@1 initial", "Added ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2 from @1", "Added ns/c#uid-c@3",
-	}, lines(first))
-	q.Replace([]*thing{at("a", "9")}, "9")
-	second := drain(t, q)
-	require.False(t, second.InitialList)
-	require.Equal(t, "Updated ns/a#uid-a@9 from @1", lines(second)[2])
-}
-
-func TestEmptyInitialList(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	q.Bookmark("1")
-	drain(t, q)
-	q.Replace(nil, "")
-	b := drain(t, q)
-	require.True(t, b.InitialList)
-	require.Empty(t, b.Objects)
-	require.Equal(t, "", b.ResourceVersion, "a list without a version clears the version")
-	q.Replace(nil, "2")
-	require.False(t, drain(t, q).InitialList)
 }
 
 func TestResync(t *testing.T) {

@@ -263,37 +263,3 @@ func FuzzModel(f *testing.F) {
 		}
 	})
 }
-
-// TestLegalHistory makes only operations that lead to deletions, in every order, and checks the history.
-func TestLegalHistory(t *testing.T) {
-	operations := []func(q *queue){
-		func(q *queue) { q.DeleteKey(keyOf("a"), "") },
-		func(q *queue) { q.Replace(nil, "") },
-	}
-	for _, state := range []*thing{incarnation("a", "1", "1"), incarnation("a", "1", "2"), incarnation("a", "2", "3"), incarnation("a", "", "4")} {
-		operations = append(
-			operations,
-			func(q *queue) { q.Put(state, "") },
-			func(q *queue) { q.Delete(state, "") },
-			func(q *queue) { q.Replace([]*thing{state}, "") },
-		)
-	}
-	const length = 3
-	choices := len(operations)
-	for n := range choices * choices * choices * 8 {
-		q := deltafifo.New[*thing]()
-		c := &consumer{t: t, objects: map[api.Key]*thing{}}
-		pops, rest := n%8, n/8
-		for i := range length {
-			operations[rest%choices](q)
-			rest /= choices
-			if pops>>i&1 == 1 {
-				q.Bookmark(strconv.Itoa(i)) // a batch even if nothing else changed
-				require.NoError(t, q.Pop(t.Context(), c.apply))
-			}
-		}
-		q.Bookmark("drained")
-		require.NoError(t, q.Pop(t.Context(), c.apply))
-		require.Len(t, c.objects, q.KnownLen())
-	}
-}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -26,24 +25,6 @@ func TestEqualDelaysKeepTheirOrder(t *testing.T) {
 		for i, key := range getAll(t, q, keys) {
 			require.Equal(t, i, key)
 		}
-	})
-}
-
-func TestDueAt(t *testing.T) {
-	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
-		require.Zero(t, q.DueAt("a"), "unknown")
-		q.AddAfter("a", time.Minute)
-		require.Equal(t, time.Now().Add(time.Minute), q.DueAt("a"))
-		q.AddAfter("a", time.Second)
-		require.Equal(t, time.Now().Add(time.Second), q.DueAt("a"), "the earlier delay counts")
-		q.Add("a")
-		require.Zero(t, q.DueAt("a"), "ready")
-		work := must.Get(q.Get(t.Context()))(t)
-		q.AddAfter("a", time.Hour)
-		require.Equal(t, time.Now().Add(time.Hour), q.DueAt("a"), "delayed while it is processed")
-		q.Done(work.Key)
-		drop(t, q, "a")
-		require.Zero(t, q.DueAt("a"), "gone")
 	})
 }
 

@@ -9,41 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/workqueue"
 )
-
-// Get does not return ErrShutDown while a key is being processed that will be ready again.
-func TestGetWaitsForWhatWillRunAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
-		q.Add("a")
-		get(t, q)
-		q.Add("a")
-		q.ShutDown()
-		type result struct {
-			key string
-			err error
-		}
-		results := make(chan result)
-		for range 3 {
-			go func() {
-				work, err := q.Get(t.Context())
-				results <- result{work.Key, err}
-			}()
-		}
-		synctest.Wait()
-		q.Done("a")
-		var keys []string
-		for range 3 {
-			if r := <-results; r.err == nil {
-				keys = append(keys, r.key)
-			} else {
-				require.ErrorIs(t, r.err, workqueue.ErrShutDown)
-			}
-		}
-		require.Equal(t, []string{"a"}, keys)
-	})
-}
 
 // drainOf starts a drain and returns when it blocks.
 func drainOf(ctx context.Context, q *workqueue.Queue[string]) <-chan error {
@@ -65,60 +32,6 @@ func requireWaits(t *testing.T, drained <-chan error) {
 
 func TestDrain(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, q *workqueue.Queue[string]){
-		"waits for keys that are being processed": func(t *testing.T, q *workqueue.Queue[string]) {
-			q.Add("a")
-			q.Add("b")
-			get(t, q)
-			get(t, q)
-			drained := drainOf(t.Context(), q)
-			require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
-			q.Done("a")
-			requireWaits(t, drained)
-			q.Done("b")
-			require.NoError(t, <-drained)
-		},
-		"waits for queued keys that no worker has taken": func(t *testing.T, q *workqueue.Queue[string]) {
-			q.Add("a")
-			q.Add("b")
-			drained := drainOf(t.Context(), q)
-			requireWaits(t, drained)
-			require.Equal(t, []string{"a"}, getAll(t, q, 1))
-			requireWaits(t, drained)
-			require.Equal(t, []string{"b"}, getAll(t, q, 1))
-			require.NoError(t, <-drained)
-		},
-		"waits for queued keys and for keys that are being processed": func(t *testing.T, q *workqueue.Queue[string]) {
-			q.Add("a")
-			q.Add("b")
-			get(t, q)
-			drained := drainOf(t.Context(), q)
-			q.Done("a")
-			requireWaits(t, drained) // client-go returns here, with b in the queue
-			require.Equal(t, []string{"b"}, getAll(t, q, 1))
-			require.NoError(t, <-drained)
-		},
-		"waits for keys that were added while they were processed": func(t *testing.T, q *workqueue.Queue[string]) {
-			q.Add("a")
-			get(t, q)
-			q.Add("a")
-			drained := drainOf(t.Context(), q)
-			q.Done("a")
-			requireWaits(t, drained)
-			require.Equal(t, []string{"a"}, getAll(t, q, 1))
-			require.NoError(t, <-drained)
-			require.ErrorIs(t, must.Err(q.Get(t.Context())), workqueue.ErrShutDown)
-		},
-		"drops delayed keys and their timer": func(t *testing.T, q *workqueue.Queue[string]) {
-			start := time.Now()
-			q.AddAfter("a", time.Hour)
-			q.Add("b")
-			get(t, q)
-			q.AddAfter("b", time.Hour)
-			drained := drainOf(t.Context(), q)
-			q.Done("b")
-			require.NoError(t, <-drained)
-			require.Zero(t, time.Since(start))
-		},
 		"ends at once if the queue is empty": func(t *testing.T, q *workqueue.Queue[string]) {
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -207,44 +120,6 @@ func TestDrainThatEndsWithNothingLeft(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Workers that call Get until ErrShutDown finish all keys, except delayed ones, and then all of them end.
-func TestDrainWithWorkers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const keys = 100
-		q := workqueue.New[int](workqueue.Options{})
-		for i := range keys {
-			q.Add(i)
-		}
-		ended := make(chan int)
-		for range 4 {
-			go func() {
-				n := 0
-				defer func() { ended <- n }()
-				for {
-					work, err := q.Get(t.Context())
-					if err != nil {
-						return
-					}
-					<-time.After(time.Second)
-					if n == 0 {
-						q.Add(work.Key) // before or after the shutdown
-					}
-					q.Done(work.Key)
-					n++
-				}
-			}()
-		}
-		<-time.After(2500 * time.Millisecond)
-		require.NoError(t, q.ShutDownWithDrain(t.Context()))
-		together := 0
-		for range 4 {
-			together += <-ended
-		}
-		require.Equal(t, keys+4, together)
-		requireEmpty(t, q)
-	})
 }
 
 func TestShutDownLeavesNothingBehind(t *testing.T) {
