@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -54,7 +55,7 @@ func TestClockRateBoundIsExact(t *testing.T) {
 				<-leader.Elected()
 				follower := e.start()
 				<-time.After(3 * time.Minute)
-				leader.set(cutOff)
+				leader.Set(fixture.CutOff)
 				<-follower.Elected()
 				<-time.After(time.Minute)
 				e.end()
@@ -104,7 +105,7 @@ func (e *election) run() {
 		e.replaceEnded(running)
 	}
 	for _, p := range running {
-		p.set(connected)
+		p.Set(fixture.Connected)
 	}
 	<-time.After(time.Minute)
 	e.replaceEnded(running)
@@ -157,17 +158,17 @@ func (e *election) disturb(p *process) {
 	d := time.Duration(e.number(0, 90)) * time.Second
 	switch e.number(0, 5) {
 	case 0:
-		p.set(killed)
+		p.Set(fixture.Killed)
 	case 1:
-		p.set(stopped)
-		time.AfterFunc(d, func() { p.set(connected) })
+		p.Set(fixture.Stopped)
+		time.AfterFunc(d, func() { p.Set(fixture.Connected) })
 	case 2:
-		p.set(cutOff)
-		time.AfterFunc(d, func() { p.set(connected) })
+		p.Set(fixture.CutOff)
+		time.AfterFunc(d, func() { p.Set(fixture.Connected) })
 	case 3:
-		p.set(late) // and then disconnected: the late last answer must not make the lease longer
-		time.AfterFunc(d, func() { p.set(cutOff) })
-		time.AfterFunc(d+2*time.Minute, func() { p.set(connected) })
+		p.Set(fixture.Late) // and then disconnected: the late last answer must not make the lease longer
+		time.AfterFunc(d, func() { p.Set(fixture.CutOff) })
+		time.AfterFunc(d+2*time.Minute, func() { p.Set(fixture.Connected) })
 	default:
 		p.stop()
 	}

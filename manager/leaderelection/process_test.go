@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,44 +18,29 @@ import (
 	"github.com/leatproject/leat/manager/leaderelection"
 )
 
-// condition is the state of a process and of its network.
-type condition int
-
-const (
-	connected condition = iota
-	late                // answers come three to thirty seconds after the server has handled the request
-	cutOff              // requests get no answer, and the work continues
-	stopped             // the process does nothing until it is connected again, as after SIGSTOP
-	killed              // the process does nothing any more
-)
-
 var errKilled = errors.New("the process is gone")
 
-// process is a replica with its own clocks. Its wall clock is visible in its writes. Its rate is simulated by
-// durations: for a process whose clock runs at rate 1.2, a minute is 50 s long.
+// process is a replica with its own clocks. Its wall clock is visible in its writes. Late answers come three to thirty
+// seconds after the server has handled the request.
 type process struct {
+	*fixture.Process
 	*leaderelection.Elector
 	election *election
 	client   *apiclient.Client
-	rate     float64
 	stop     context.CancelFunc
 	ended    chan struct{}
-
-	mu        sync.Mutex // guards the fields below
-	condition condition
-	changed   chan struct{} // closed when the condition changes
 }
 
 // start starts a replica with the next of the rates.
 func (e *election) start() *process {
 	p := &process{
-		election: e, rate: e.rates[len(e.all)%len(e.rates)], ended: make(chan struct{}), changed: make(chan struct{}),
+		Process: fixture.NewProcess(e.rates[len(e.all)%len(e.rates)]), election: e, ended: make(chan struct{}),
 	}
 	transport := p.transport(e.server.Client().Transport)
 	p.client = must.Get(apiclient.New(apiclient.Config{Host: e.server.URL(), Transport: transport}))(e.t)
 	p.Elector = must.Get(leaderelection.New(p.client, leaderelection.Options{
 		Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: fmt.Sprint("process-", len(e.all)),
-		LeaseDuration: p.local(nominalLease), RenewDeadline: p.local(nominalDeadline), RetryPeriod: p.local(nominalRetry),
+		LeaseDuration: p.Local(nominalLease), RenewDeadline: p.Local(nominalDeadline), RetryPeriod: p.Local(nominalRetry),
 	}))(e.t)
 	e.all = append(e.all, p)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,39 +55,6 @@ func (e *election) start() *process {
 	return p
 }
 
-// local returns the real duration of a duration on the clock of the process.
-func (p *process) local(d time.Duration) time.Duration { return time.Duration(float64(d) / p.rate) }
-
-// set changes the condition of the process. A killed process stays killed.
-func (p *process) set(c condition) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.condition == killed {
-		return
-	}
-	p.condition = c
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-func (p *process) current() (condition, <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.condition, p.changed
-}
-
-// run waits while the process is stopped. It returns false if the process was killed. Every action of the process calls
-// it first.
-func (p *process) run() bool {
-	for {
-		c, changed := p.current()
-		if c != stopped {
-			return c != killed
-		}
-		<-changed
-	}
-}
-
 // work writes twice a second if Leading allows it, until its context ends.
 func (p *process) work(ctx context.Context) error {
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -114,7 +65,7 @@ func (p *process) work(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if p.run() && p.Leading() {
+		if p.Wait() && p.Leading() {
 			p.election.write(p.Identity())
 		}
 	}
@@ -126,13 +77,13 @@ func (p *process) end() {
 	select {
 	case <-p.ended:
 	case <-time.After(time.Minute):
-		p.set(killed)
+		p.Set(fixture.Killed)
 		<-p.ended
 	}
 }
 
 func (p *process) hasEnded() bool {
-	if c, _ := p.current(); c == killed {
+	if c, _ := p.Current(); c == fixture.Killed {
 		return true
 	}
 	select {
@@ -157,7 +108,7 @@ func (p *process) transport(server http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		if c, _ := p.current(); c == late {
+		if c, _ := p.Current(); c == fixture.Late {
 			p.delayAnswer(r.Context())
 		}
 		if err := p.waitForNetwork(r.Context()); err != nil {
@@ -171,15 +122,15 @@ func (p *process) transport(server http.RoundTripper) http.RoundTripper {
 // of a context.
 func (p *process) waitForNetwork(ctx context.Context) error {
 	for {
-		c, changed := p.current()
+		c, changed := p.Current()
 		switch {
-		case c == killed:
+		case c == fixture.Killed:
 			return errKilled
-		case c == stopped:
+		case c == fixture.Stopped:
 			<-changed
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case c == cutOff:
+		case c == fixture.CutOff:
 			select {
 			case <-changed:
 			case <-ctx.Done():
@@ -211,7 +162,7 @@ func (p *process) outbound(r *http.Request) (*http.Request, error) {
 				spec[name] = wall.UTC().Format("2006-01-02T15:04:05.000000Z")
 			}
 		}
-		if spec["leaseDurationSeconds"] == p.local(nominalLease).Seconds() {
+		if spec["leaseDurationSeconds"] == p.Local(nominalLease).Seconds() {
 			spec["leaseDurationSeconds"] = nominalLease.Seconds()
 		}
 	})
@@ -224,7 +175,7 @@ func (p *process) outbound(r *http.Request) (*http.Request, error) {
 func (p *process) inbound(answer *http.Response) (*http.Response, error) {
 	body, err := p.rewrite(answer.Body, func(spec map[string]any) {
 		if spec["leaseDurationSeconds"] == nominalLease.Seconds() {
-			spec["leaseDurationSeconds"] = p.local(nominalLease).Seconds()
+			spec["leaseDurationSeconds"] = p.Local(nominalLease).Seconds()
 		}
 	})
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

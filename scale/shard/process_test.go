@@ -26,45 +26,32 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// condition is the state of a process and of its network.
-type condition int
-
-const (
-	connected condition = iota
-	late                // answers come one to eight seconds after the server has handled the request
-	cutOff              // requests get no answer, and the work continues
-	stopped             // the process does nothing until it is connected again, as after SIGSTOP
-	killed              // the process does nothing any more
-)
-
 var errKilled = errors.New("the process is gone")
 
-// process is a replica: a member, an informer and a controller, with its own clock. The rate of the clock is simulated
-// by durations: for a process whose clock runs at rate 1.2, a minute is 50 s long.
+// process is a replica: a member, an informer and a controller, with its own clock. Late
+// answers come one to eight seconds after the server has handled the request.
 type process struct {
+	*fixture.Process
 	*shard.Member
 	sim   *simulation
 	id    int
-	rate  float64
 	stop  context.CancelFunc
 	ended chan struct{}
 
-	mu        sync.Mutex // guards the fields below
-	condition condition
-	changed   chan struct{} // closed when the condition changes
-	leaving   bool
+	mu      sync.Mutex // guards the field below
+	leaving bool
 }
 
 // start starts a replica with the next of the rates.
 func (s *simulation) start() *process {
 	p := &process{
-		sim: s, id: len(s.all), rate: s.rates[len(s.all)%len(s.rates)], ended: make(chan struct{}), changed: make(chan struct{}),
+		Process: fixture.NewProcess(s.rates[len(s.all)%len(s.rates)]), sim: s, id: len(s.all), ended: make(chan struct{}),
 	}
 	s.all = append(s.all, p)
 	// A stopped process does not reach the fence, and a request that passed the fence reaches the network at once.
 	network := shard.Fence(fixture.RoundTripper(p.network))
 	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		if !p.run() {
+		if !p.Wait() {
 			return nil, errKilled
 		}
 		return network.RoundTrip(r)
@@ -72,7 +59,7 @@ func (s *simulation) start() *process {
 	require.NoError(s.t, err)
 	p.Member, err = shard.New(client, shard.Options{
 		Namespace: "default", Group: "mill", Identity: fmt.Sprint("process-", p.id), Field: s.field,
-		LeaseDuration: p.local(nominalLease), RenewDeadline: p.local(nominalDeadline), RetryPeriod: p.local(nominalRetry),
+		LeaseDuration: p.Local(nominalLease), RenewDeadline: p.Local(nominalDeadline), RetryPeriod: p.Local(nominalRetry),
 		Logger: s.log,
 	})
 	require.NoError(s.t, err)
@@ -133,38 +120,6 @@ func (m *miller) say(ctx context.Context, key api.Key, patch string) error {
 	return err
 }
 
-// local returns the real duration of a duration on the clock of the process.
-func (p *process) local(d time.Duration) time.Duration { return time.Duration(float64(d) / p.rate) }
-
-// set changes the condition of the process. A killed process stays killed.
-func (p *process) set(c condition) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.condition == killed {
-		return
-	}
-	p.condition = c
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-func (p *process) current() (condition, <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.condition, p.changed
-}
-
-// run waits while the process is stopped. It returns false if the process was killed.
-func (p *process) run() bool {
-	for {
-		c, changed := p.current()
-		if c != stopped {
-			return c != killed
-		}
-		<-changed
-	}
-}
-
 // leave ends the process as a supervisor does.
 func (p *process) leave() {
 	p.mu.Lock()
@@ -177,7 +132,8 @@ func (p *process) leave() {
 func (p *process) gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaving || p.condition == killed
+	c, _ := p.Current()
+	return p.leaving || c == fixture.Killed
 }
 
 // end ends the process, and kills it if it does not end.
@@ -187,7 +143,7 @@ func (p *process) end() {
 	case <-p.ended:
 	case <-time.After(5 * time.Minute):
 		p.sim.problem("process %d does not end: %+v", p.id, p.Status())
-		p.set(killed)
+		p.Set(fixture.Killed)
 		<-p.ended
 	}
 }
@@ -199,7 +155,7 @@ func (p *process) network(r *http.Request) (*http.Response, error) {
 	}
 	isLease := strings.Contains(r.URL.Path, "/leases")
 	if isLease && r.Body != nil {
-		body, err := p.rewrite(r.Body, p.local(nominalLease), nominalLease)
+		body, err := p.rewrite(r.Body, p.Local(nominalLease), nominalLease)
 		if err != nil {
 			return nil, err
 		}
@@ -210,14 +166,14 @@ func (p *process) network(r *http.Request) (*http.Response, error) {
 	if err != nil || r.URL.Query().Get("watch") != "" || !isLease && r.Method == http.MethodGet {
 		return answer, err
 	}
-	body, err := p.rewrite(answer.Body, nominalLease, p.local(nominalLease))
+	body, err := p.rewrite(answer.Body, nominalLease, p.Local(nominalLease))
 	if err != nil {
 		return nil, err
 	}
 	if r.Method == http.MethodPatch && answer.StatusCode == http.StatusOK {
 		p.sim.note(body)
 	}
-	if c, _ := p.current(); c == late {
+	if c, _ := p.Current(); c == fixture.Late {
 		select {
 		case <-time.After(time.Duration(p.sim.number(1000, 8000)) * time.Millisecond):
 		case <-r.Context().Done():
@@ -234,17 +190,17 @@ func (p *process) network(r *http.Request) (*http.Response, error) {
 // waitForNetwork waits until the process is neither stopped nor disconnected.
 func (p *process) waitForNetwork(ctx context.Context) error {
 	for disconnected := false; ; {
-		c, changed := p.current()
+		c, changed := p.Current()
 		switch {
-		case c == killed:
+		case c == fixture.Killed:
 			return errKilled
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case c == stopped && disconnected:
+		case c == fixture.Stopped && disconnected:
 			return errors.New("the connection was lost while the process was stopped")
-		case c == stopped:
+		case c == fixture.Stopped:
 			<-changed
-		case c == cutOff:
+		case c == fixture.CutOff:
 			disconnected = true
 			select {
 			case <-changed:

@@ -192,7 +192,7 @@ func (s *simulation) run() {
 		running = s.disturb(running)
 	}
 	for _, p := range running {
-		p.set(connected)
+		p.Set(fixture.Connected)
 	}
 	<-time.After(4 * time.Minute)
 	s.checkDone("after the disturbances")
@@ -216,18 +216,18 @@ func (s *simulation) run() {
 func (s *simulation) disturb(running []*process) []*process {
 	p := running[s.number(0, len(running))]
 	d := time.Duration(s.number(0, 90)) * time.Second
-	again := func() { p.set(connected) }
+	again := func() { p.Set(fixture.Connected) }
 	switch s.number(0, 9) {
 	case 0:
-		p.set(killed)
+		p.Set(fixture.Killed)
 	case 1, 2:
-		p.set(stopped)
+		p.Set(fixture.Stopped)
 		time.AfterFunc(d, again)
 	case 3:
-		p.set(cutOff)
+		p.Set(fixture.CutOff)
 		time.AfterFunc(d, again)
 	case 4:
-		p.set(late)
+		p.Set(fixture.Late)
 		time.AfterFunc(d, again)
 	case 5, 6:
 		p.leave()
