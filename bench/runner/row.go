@@ -126,7 +126,7 @@ func events(z Sizes, tls bool) Row {
 	return row.withExtras(2)
 }
 
-// fresh has the events in which nothing can be shared, and those of a handler that needs both states of a packed object.
+// fresh has the events in which nothing can be shared, and those of a handler that takes both states of packed objects.
 func fresh(z Sizes) Row {
 	best := subject.Spec{Work: subject.Events, Objects: z.Watched, Events: z.Events, Both: true}
 	spec := best
