@@ -84,7 +84,7 @@ page-test: ## the live page in a Chromium (a minute; needs chromium, or its path
 E2E_faults = ^Test(Faults|KilledInMidWatch|Compacted.*|WarmStart)$$
 E2E_restores = ^Test(RestoredEtcd|WatchFromTheFuture|Pages|ShardedLists)$$
 E2E_rollouts = ^Test(Deployments|StuckDeployment|Revisions)$$
-E2E_fleets = ^Test(MembersDivideTheWork|Fleet|Election|RecordedRollouts|TenThousandObjects)$$
+E2E_fleets = ^Test(MembersDivideTheWork|Fleet|Election|TenThousandObjects)$$
 E2E_GROUPS = rollouts faults restores fleets
 E2E_TEST = -test.v -test.timeout=20m
 .PHONY: e2e-others e2e-packages $(E2E_GROUPS:%=e2e-%)

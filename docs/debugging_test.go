@@ -299,13 +299,3 @@ func testDebuggingPage(t *testing.T, run func(t *testing.T, line string) string)
 	require.NoError(t, err)
 	require.Equal(t, 2, members)
 }
-
-// TestDebuggingPageShowsAnExample holds the code about stepped sources to the example that package recording runs.
-func TestDebuggingPageShowsAnExample(t *testing.T) {
-	page := must.Get(os.ReadFile("debugging.md"))(t)
-	source := must.Get(os.ReadFile("../observe/recording/example_test.go"))(t)
-	_, code, found := strings.Cut(string(page), "```go\nsource := ")
-	require.True(t, found)
-	code, _, _ = strings.Cut(code, "```")
-	require.Contains(t, strings.ReplaceAll(string(source), "\n\t", "\n"), code)
-}

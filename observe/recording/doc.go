@@ -3,7 +3,7 @@
 // link it.
 //
 // Read tap.go and recorder.go for the way of the bytes to the disk, internal/redact for what is hidden, format.go for
-// the file, reader.go for its records, timeline.go for the objects in them, and source.go and stepped.go for tests.
+// the file, reader.go for its records, timeline.go for the objects in them, and source.go for tests.
 // Package replay serves a recording.
 //
 // # Example
@@ -32,8 +32,7 @@
 //  5. A recording that was cut at any byte, or damaged in the middle, is read as far as possible. The reader reports
 //     which bytes and which times are missing. What a file may cost is bounded by its size.
 //  6. A timeline has at every moment what the running informers of the client had cached.
-//  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test. That
-//     of a stepped source has exactly the cache that production had at each version.
+//  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test.
 //
 // # Concurrency
 //

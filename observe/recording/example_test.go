@@ -13,8 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/observe/recording"
@@ -90,70 +88,4 @@ func Example() {
 	// data pods 164
 	// ended pods 0
 	// ADDED pods shop/web 7
-}
-
-// A reconciler decides again, from the caches that it had in production at versions 8 and 9.
-func ExampleNewSteppedSource() {
-	timeline := recorded(
-		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"8"},"items":[
-			{"metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"7"}}]}`,
-		`{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{
-			"name":"web","namespace":"shop","uid":"1","resourceVersion":"9","labels":{"drain":"true"}}}}`,
-	)
-	reconcile := func(s *cache.Snapshot[*corev1.Pod]) {
-		pod, found := s.Get(api.Key{Namespace: "shop", Name: "web"})
-		fmt.Println("evict:", found && pod.Labels["drain"] == "true")
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-
-	source := recording.NewSteppedSource(timeline, pods, "")
-	i := informer.New(source, informer.Options[*corev1.Pod]{})
-	go i.Run(ctx)
-	for _, version := range []string{"8", "9"} {
-		fmt.Println(source.Advance(version), i.WaitFor(ctx, version))
-		reconcile(i.Snapshot())
-	}
-	// Output:
-	// <nil> <nil>
-	// evict: false
-	// <nil> <nil>
-	// evict: true
-}
-
-// recorded returns the timeline of a client that received these answers: a list of Pods, and the events of a watch.
-func recorded(list, events string) *recording.Timeline[*corev1.Pod] {
-	var file bytes.Buffer
-	recorder, err := recording.New(&file, recording.Options{})
-	if err != nil {
-		panic(err)
-	}
-	for _, answer := range [][2]string{{"", list}, {"?watch=true&resourceVersion=8", events}} {
-		transport := recorder.Wrap(fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer[1]))}, nil
-		}))
-		get, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods"+answer[0], nil)
-		if err != nil {
-			panic(err)
-		}
-		sent, err := transport.RoundTrip(get)
-		if err != nil {
-			panic(err)
-		}
-		_, _ = io.Copy(io.Discard, sent.Body)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	if err := recorder.Run(ended); err != nil {
-		panic(err)
-	}
-	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		panic(err)
-	}
-	timeline, err := recording.Load[*corev1.Pod](context.Background(), r, nil)
-	if err != nil {
-		panic(err)
-	}
-	return timeline
 }

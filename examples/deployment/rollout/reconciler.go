@@ -26,7 +26,7 @@ import (
 	"github.com/leatproject/leat/scale/shard"
 )
 
-// Options are the options of a controller of Deployments. Shards, Controller, Wrap and OnRead are optional.
+// Options are the options of a controller of Deployments. Shards and Controller are optional.
 type Options struct {
 	// Deployments, ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
 	Deployments *cachedclient.Typed[*appsv1.Deployment]
@@ -38,17 +38,6 @@ type Options struct {
 	Shards *shard.Kind[*appsv1.Deployment]
 	// Controller are the options of the controller. MaxRetries 0 means 15, as in kube-controller-manager.
 	Controller controller.Options
-	// Wrap returns what the controller calls in place of its reconciler. Nil means the reconciler itself.
-	Wrap func(controller.Reconciler[api.Key]) controller.Reconciler[api.Key]
-	// OnRead, if set, gets what each reconcile has read, before it decides. Package decisions uses it and Wrap.
-	OnRead func(ctx context.Context, r Read)
-}
-
-// Read is what a decision depends on, apart from the answers to the requests of the reconcile: the versions of the
-// three caches, and the time.
-type Read struct {
-	Deployments, ReplicaSets, Pods string
-	At                             time.Time
 }
 
 // New returns a controller of Deployments. It corresponds to NewDeploymentController of kube-controller-manager.
@@ -58,7 +47,7 @@ func New(o Options) *controller.Controller[api.Key] {
 	}
 	r := newReconciler(o)
 	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
-	work := r.wrapped(o)
+	var work controller.Reconciler[api.Key] = r
 	if o.Shards != nil {
 		work = o.Shards.Reconciler(work)
 	}
@@ -66,10 +55,6 @@ func New(o Options) *controller.Controller[api.Key] {
 	r.watch(c, o)
 	return c
 }
-
-// NewReconciler returns the reconciler of the controller, with Wrap, for a program that calls it itself. Nothing waits
-// until the caches show the last writes.
-func NewReconciler(o Options) controller.Reconciler[api.Key] { return newReconciler(o).wrapped(o) }
 
 func newReconciler(o Options) *reconciler {
 	return &reconciler{
@@ -79,20 +64,12 @@ func newReconciler(o Options) *reconciler {
 		cachedDeployments: o.Deployments.Informer().Cache(),
 		cachedSets:        o.ReplicaSets.Informer().Cache(),
 		recorder:          o.Recorder,
-		onRead:            o.OnRead,
 		setsByOwner:       informer.AddIndex(o.ReplicaSets.Informer(), workload.OwnerOf[*appsv1.ReplicaSet]),
 		podsByOwner:       informer.AddIndex(o.Pods.Informer(), workload.OwnerOf[*workload.Pod]),
 		byNamespace: informer.AddIndex(o.Deployments.Informer(), func(d *appsv1.Deployment) []string {
 			return []string{d.Namespace}
 		}),
 	}
-}
-
-func (r *reconciler) wrapped(o Options) controller.Reconciler[api.Key] {
-	if o.Wrap == nil {
-		return r
-	}
-	return o.Wrap(r)
 }
 
 // reconciler reads the caches, calls decide and writes the result. A gate delays a Deployment until the caches show the
@@ -106,7 +83,6 @@ type reconciler struct {
 	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
 	recorder    *events.Recorder
 	pods        *informer.Informer[*workload.Pod]
-	onRead      func(context.Context, Read)
 
 	// for handlers, which must not block
 	cachedDeployments cache.Reader[*appsv1.Deployment]
@@ -123,12 +99,8 @@ type snapshots struct {
 }
 
 // read takes the snapshots for one reconcile.
-func (r *reconciler) read(ctx context.Context) snapshots {
-	s := snapshots{r.deployments.Informer().Snapshot(), r.sets.Informer().Snapshot(), r.pods.Snapshot(), time.Now()}
-	if r.onRead != nil {
-		r.onRead(ctx, Read{s.deployments.ResourceVersion(), s.sets.ResourceVersion(), s.pods.ResourceVersion(), s.at})
-	}
-	return s
+func (r *reconciler) read() snapshots {
+	return snapshots{r.deployments.Informer().Snapshot(), r.sets.Informer().Snapshot(), r.pods.Snapshot(), time.Now()}
 }
 
 // conflictRetry is the time after a conflict until the next reconcile, if no event comes earlier.
@@ -151,7 +123,7 @@ func (r *reconciler) reconcile(ctx context.Context, key api.Key) (controller.Res
 	if _, err := r.deployments.Peek(ctx, key); err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, err // the cache does not have the scope of the key yet
 	}
-	seen := r.read(ctx)
+	seen := r.read()
 	d, found := seen.deployments.Get(key)
 	if !found {
 		return controller.Result{}, nil // the garbage collector deletes the ReplicaSets
