@@ -108,17 +108,6 @@ func TestWatchOnce(t *testing.T) {
 	require.Contains(t, l.lines(t, "watch", "widgets", "--once", "-o", "json")[0], `"size":1`)
 }
 
-func TestAPIResources(t *testing.T) {
-	l := newCommandLine(t, "default")
-	names := l.lines(t, "api-resources", "-o", "name", "--namespaced", "--verbs", "list,watch")
-	require.Contains(t, names, "pods")
-	require.Contains(t, names, "deployments.apps")
-	require.NotContains(t, names, "nodes")
-	table := l.lines(t, "api-resources", "--api-group", "apps")
-	require.Equal(t, []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"}, strings.Fields(table[0]))
-	require.Contains(t, strings.Join(strings.Fields(strings.Join(table, " ")), " "), "deployments deploy apps/v1 true Deployment")
-}
-
 func TestWaitFor(t *testing.T) {
 	c := newCollection(t, pods, podBody)
 	l := newCommandLine(t, c.namespace)

@@ -7,5 +7,4 @@
 //	leat replay          serve a recording as a Kubernetes API
 //	leat show            show what a recording has
 //	leat wait            wait until objects exist, are gone, are Ready, or have a field
-//	leat api-resources   list the resources of a cluster
 package main

@@ -25,7 +25,7 @@ func TestAFIFOIsOneClearError(t *testing.T) {
 	require.NoError(t, kubeconfig.Write(config, apiclient.Config{Host: "https://server.example", BearerTokenFile: fifo}, "shop"))
 	authorities := filepath.Join(dir, "authorities")
 	require.NoError(t, kubeconfig.Write(authorities, apiclient.Config{Host: "https://server.example", TLS: apiclient.TLS{CAFile: fifo}}, ""))
-	for _, command := range []string{"watch pods", "wait pods/x --for create", "api-resources"} {
+	for _, command := range []string{"watch pods", "wait pods/x --for create"} {
 		for flags, want := range map[string]string{
 			"--kubeconfig " + fifo:        "kubeconfig " + fifo + ": ",
 			"--kubeconfig " + config:      "apiclient: Config.BearerTokenFile: read " + fifo + ": ",

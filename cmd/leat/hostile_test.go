@@ -120,7 +120,6 @@ func TestHostileTextsAreVisible(t *testing.T) {
 		{"wait configmaps -A --all --for jsonpath={.status.phase}=x --timeout 0 --server URL", 1, "still waiting for n" + hostileError + "/" + hostileError},
 		{"wait broken -A --all --for create --server URL", 1, "because " + hostileError},
 		{"record broken -A -o " + file + "2 --server URL", 1, "because " + hostileError},
-		{"api-resources -o wide --server URL", 0, "ConfigMap   list,watch"},
 		{"show FILE", 0, "configmaps   ConfigMap   1 "},
 		{"show FILE configmaps", 0, "n" + hostileVisible + "   " + hostileVisible + "   7" + hostileVisible + "   before\n"},
 		{"show FILE configmaps -o name", 0, key + "\n"},
@@ -156,10 +155,6 @@ func TestJSONOutputIsVisibleAndKeepsItsValues(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &list))
 	require.Equal(t, hostile, list.Items[0].GetName())
 	require.Equal(t, map[string]any{hostile: hostile}, list.Items[0].Object["data"])
-
-	out, _ = leat(t, 0, "api-resources", "-o", "json", "--server", url)
-	requireVisible(t, out)
-	require.True(t, json.Valid([]byte(out)))
 }
 
 // TestCommandsPrintVisibly finds a command that prints past package visible.

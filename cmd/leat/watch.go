@@ -47,7 +47,7 @@ func newWatch() *cobra.Command {
 each event: ADDED, MODIFIED or DELETED with the key and the version, and SYNCED after the first list.
 
 RESOURCE is a plural, singular or short name, or a kind. Add the group, and the version, if the name is ambiguous: pods,
-po, deployment, deployments.apps, certificates.v1.cert-manager.io. leat api-resources lists the names.
+po, deployment, deployments.apps, certificates.v1.cert-manager.io. kubectl api-resources lists the names.
 
 Output formats: line; json, a line with the type and the object; name, only the key (and no SYNCED).`,
 		Example: `  leat watch pods -A
