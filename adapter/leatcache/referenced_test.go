@@ -1,8 +1,6 @@
 package leatcache_test
 
 import (
-	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -12,19 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leatproject/leat/adapter/leatcache"
-	"github.com/leatproject/leat/internal/fixture"
-	"github.com/leatproject/leat/internal/fixture/foreign"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/referenced"
 )
-
-func TestMain(m *testing.M) { foreign.Main(m) }
 
 // byConfigMaps makes ConfigMaps refer to the Secrets whose names are their keys.
 func byConfigMaps(live bool) map[client.Object]leatcache.References {
@@ -41,14 +34,6 @@ func byConfigMaps(live bool) map[client.Object]leatcache.References {
 	}}
 }
 
-func configMap(names ...string) *corev1.ConfigMap {
-	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "refers"}, Data: map[string]string{}}
-	for _, name := range names {
-		c.Data[name] = ""
-	}
-	return c
-}
-
 // TestReferenced reads Secrets of which one is referenced, in three forms, before and after it is referenced.
 func TestReferenced(t *testing.T) {
 	all(t, func(r *rig, own leatcache.Options) {
@@ -57,7 +42,9 @@ func TestReferenced(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"key": []byte(name)},
 			}))
 		}
-		refers := configMap("used")
+		refers := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "refers"}, Data: map[string]string{"used": ""},
+		}
 		require.NoError(r, r.direct.Create(r.Context(), refers))
 		own.Referenced = byConfigMaps(false)
 		c := r.make(own, cache.Options{})
@@ -124,41 +111,4 @@ func TestRefusedReferences(t *testing.T) {
 			require.ErrorContains(r, err, cause)
 		}
 	})
-}
-
-// TestReferencedMemory is scale/referenced.TestMemory for a program on controller-runtime.
-func TestReferencedMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it measures memory")
-	}
-	const all, few = 40_000, 100
-	server := foreign.Start(t, all)
-	// The server has no types, hence JSON. The default of QPS is 5.
-	config := &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	direct := must.Get(client.New(config, client.Options{}))(t)
-	var names []string
-	for n := range few {
-		names = append(names, foreign.Key(n).Name)
-	}
-	require.NoError(t, direct.Create(t.Context(), configMap(names...)))
-	before := fixture.Heap()
-	httpClient := &http.Client{Transport: &http.Transport{}}
-	c := must.Get(leatcache.Options{Referenced: byConfigMaps(false)}.New(config, cache.Options{HTTPClient: httpClient}))(t)
-	fixture.Start(t, c.Start)
-	require.True(t, c.WaitForCacheSync(t.Context()))
-	var secret corev1.Secret
-	for n := range few {
-		require.NoError(t, c.Get(t.Context(), foreign.Key(n), &secret))
-	}
-	require.ErrorContains(t, c.Get(t.Context(), foreign.Key(few), &secret), "no object refers to it")
-	found := server.Found()
-	live := fixture.Heap() - before
-	t.Logf("%d Secrets, %d referenced: %.1f MB live; data found of %d", all, few, float64(live)/1e6, len(found))
-	require.Less(t, live, int64(30e6))
-	for n := range few {
-		require.NotZero(t, found[n], "the search finds what is cached")
-		delete(found, n)
-	}
-	require.Empty(t, found)
-	require.False(t, slices.Contains(names, foreign.Key(few).Name))
 }

@@ -30,7 +30,6 @@ var goroutines = map[string]string{
 	"manager Manager.begin":               "runnable of a `Manager`",
 	"manager UntilSignal":                 "`UntilSignal`",
 	"scale/referenced feed.Run":           "`Set.Run` of `referenced`",
-	"scale/referenced Set.start":          "request of a `referenced.Set`",
 	"scale/scopes Set.begin":              "scope of a `scopes.Set`",
 	"scale/shard source.Run":              "`Kind.Source` of `scale/shard`",
 	"testkit Kit.Start":                   "`testkit`, `testkit/simulation`",

@@ -123,7 +123,7 @@ import "go.uber.org/zap/zapcore"
 			"informer/a.go:3: informer may not import sigs.k8s.io/yaml; only apiclient/kubeconfig testserver/faultplan testserver/internal/wire testserver/internal/writer internal/serve cmd/* examples/* may",
 			"informer/a.go:4: informer may not import k8s.io/client-go/rest; nothing in this repository may",
 			"informer/a.go:6: informer may not import gopkg.in/yaml.v3; nothing in this repository may",
-			"informer/a.go:7: informer may not import github.com/stretchr/testify/require; only internal/fixture internal/fixture/foreign internal/fixture/must internal/listerwatchertest may",
+			"informer/a.go:7: informer may not import github.com/stretchr/testify/require; only internal/fixture internal/fixture/must internal/listerwatchertest may",
 		}},
 		{"packages", checkImports, `
 -- internal/util/a.go --

@@ -86,7 +86,6 @@ var table = []layer{
 	{"docs internal/archtest", ""},
 	{"internal/listerwatchertest", "api codec internal/pipe testserver testserver/faults"}, // for tests only
 	{"internal/fixture", "api apiclient informer testserver"},                              // for tests only
-	{"internal/fixture/foreign", "api testserver"},                                         // for tests only
 	{"internal/fixture/must", ""},                                                          // for tests only
 	{"internal/trace", "api informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
@@ -116,7 +115,7 @@ var confined = []layer{
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
 	{"gopkg.in/evanphx/json-patch", "testserver"},
 	{"sigs.k8s.io/structured-merge-diff", "testserver/internal/fieldmanager testserver/internal/writer"},
-	{"github.com/stretchr/testify", "internal/fixture internal/fixture/foreign internal/fixture/must internal/listerwatchertest"},
+	{"github.com/stretchr/testify", "internal/fixture internal/fixture/must internal/listerwatchertest"},
 	{"embed", "docs testserver metrics manager observe/livepage cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
 	{"go.uber.org/zap", "apiclient apiclient/* reflector informer informer/factory scale/scopes scale/referenced scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/* internal/soak"},

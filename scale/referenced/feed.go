@@ -20,7 +20,11 @@ type feed[T api.Object] struct{ set *Set[T] }
 func (f feed[T]) Run(ctx context.Context) error {
 	s := f.set
 	ctx, cancel := context.WithCancel(ctx)
-	followed := s.start(ctx)
+	s.begin()
+	s.state = runstate.Running
+	s.request = func(e *entry[T]) { s.active.Go(func() { s.fetch(ctx, e) }) }
+	followed := s.followed
+	s.commit()
 	s.active.Go(func() { s.await(ctx, followed) })
 	err := s.metadata.Run(ctx)
 	cancel()
@@ -35,14 +39,6 @@ func (f feed[T]) Run(ctx context.Context) error {
 	}
 	s.active.Wait()
 	return err
-}
-
-func (s *Set[T]) start(ctx context.Context) []informer.Registration {
-	s.begin()
-	defer s.commit()
-	s.state = runstate.Running
-	s.request = func(e *entry[T]) { s.active.Go(func() { s.fetch(ctx, e) }) }
-	return s.followed
 }
 
 // await waits for the first lists of the metadata and of the references.

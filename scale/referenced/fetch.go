@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"go.uber.org/zap"
@@ -113,7 +112,7 @@ func (s *Set[T]) fail(e *entry[T], err error) {
 	if s.state != runstate.Running {
 		return
 	}
-	e.timer = time.AfterFunc(s.pause(e.attempt, err), func() {
+	e.timer = time.AfterFunc(s.pause(e.attempt), func() {
 		s.begin()
 		defer s.commit()
 		if e.timer != nil {
@@ -123,19 +122,12 @@ func (s *Set[T]) fail(e *entry[T], err error) {
 	})
 }
 
-// pause returns the pause after a failure. It doubles from the base to the maximum. After an answer that repeating the
-// request does not change, such as 403, it is the maximum at once. Jitter adds at most the pause itself.
-func (s *Set[T]) pause(attempt int, err error) time.Duration {
+// pause returns the pause after a failure. It doubles from the base to the maximum. Jitter adds at most the pause
+// itself.
+func (s *Set[T]) pause(attempt int) time.Duration {
 	pause, longest := cmp.Or(s.o.BackoffBase, backoffBase), cmp.Or(s.o.BackoffMax, backoffMax)
 	for ; attempt > 1 && pause < longest; attempt-- {
 		pause *= 2
-	}
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		switch code := status.Status().Code; {
-		case code == http.StatusNotFound, code == http.StatusTooManyRequests, code < 400, code >= 500:
-		default:
-			pause = longest
-		}
 	}
 	pause = min(pause, longest)
 	return pause + time.Duration(rand.Float64()*float64(pause))

@@ -13,7 +13,6 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
-	"github.com/leatproject/leat/internal/fixture/foreign"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/referenced"
 	"github.com/leatproject/leat/testserver"
@@ -25,11 +24,9 @@ type (
 )
 
 var (
-	secrets = foreign.Secrets
+	secrets = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 	widgets = fixture.Widgets
 )
-
-func TestMain(m *testing.M) { foreign.Main(m) }
 
 // rig is a test server in a bubble, a set of Secrets, and an informer of Widgets, whose tags name Secrets.
 type rig struct {

@@ -181,25 +181,10 @@ func (e *NotReferencedError) Error() string {
 	return fmt.Sprintf("referenced: %s %s is not cached: no object refers to it", e.Resource, api.FormatKey(e.Key))
 }
 
-// NotFetchedError is the error of a read of an object that is referenced and not in the cache.
-type NotFetchedError struct {
-	Resource api.Resource
-	Key      api.Key
-	Err      error // of the last request for the object, or of the context that ended the wait
-}
-
-// Error names the object and the reason.
-func (e *NotFetchedError) Error() string {
-	return fmt.Sprintf("referenced: %s %s is not fetched: %v", e.Resource, api.FormatKey(e.Key), e.Err)
-}
-
-// Unwrap returns Err.
-func (e *NotFetchedError) Unwrap() error { return e.Err }
-
 // Get returns a cached object, which must not be changed. It blocks until the set is synced, and until an object that
-// was just referenced is fetched or a request for it has failed. The error is a *NotReferencedError, a
-// *NotFetchedError, or apimachinery's NotFound if the object does not exist. To read the cache without a wait, use
-// Cache.
+// was just referenced is fetched or a request for it has failed. The error is a *NotReferencedError, apimachinery's
+// NotFound if the object does not exist, or wraps the error of the last request or of ctx. To read the cache without a
+// wait, use Cache.
 func (s *Set[T]) Get(ctx context.Context, key api.Key) (T, error) {
 	object, found := s.Snapshot().Get(key)
 	if found {
@@ -217,11 +202,15 @@ func (s *Set[T]) Get(ctx context.Context, key api.Key) (T, error) {
 	})
 	switch {
 	case err != nil:
-		return object, &NotFetchedError{s.Resource(), key, err}
+		return object, s.notFetched(key, err)
 	case !found:
 		return object, why
 	}
 	return object, nil
+}
+
+func (s *Set[T]) notFetched(key api.Key, err error) error {
+	return fmt.Errorf("referenced: %s %s is not fetched: %w", s.Resource(), api.FormatKey(key), err)
 }
 
 // why returns why the cache lacks an object. It returns false if the object will be in the cache, or may be.
@@ -239,7 +228,7 @@ func (s *Set[T]) why(key api.Key) (error, bool) {
 	case e.meta == identity{}:
 		return apierrors.NewNotFound(s.Resource().GroupResource(), key.Name), true
 	default:
-		return &NotFetchedError{s.Resource(), key, e.err}, e.err != nil
+		return s.notFetched(key, e.err), e.err != nil
 	}
 }
 
