@@ -168,6 +168,9 @@ func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkRemovable(key); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if of := c.collections[key]; of != nil {
@@ -185,8 +188,11 @@ func (c *Cache) IndexField(_ context.Context, object client.Object, field string
 		return err
 	}
 	of, _, err := c.collection(key)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case of.onlyReferenced():
+		return fmt.Errorf("leatcache: index %s by %s: only the referenced objects are cached, and lists of them are refused", key.gvk.Kind, field)
 	}
 	return of.indexField(field, values)
 }

@@ -21,7 +21,8 @@ type References struct {
 	// By has a function for each type whose objects refer to those of this type. It returns the keys, and must depend
 	// on its argument alone. The key of By is an object of the type. The informers of these types are started too.
 	By map[client.Object]func(client.Object) []client.ObjectKey
-	// ReadLive makes Get read an object that is not referenced from the server. The answer is not cached.
+	// ReadLive makes Get read an object that is not referenced from the server. The answer is not cached, and it is the
+	// server's: selectors, transforms and DropManagedFields of the cache do not apply to it.
 	ReadLive bool
 }
 
@@ -49,6 +50,22 @@ func (c *Cache) setReferences(given map[client.Object]References) error {
 			if _, limited := c.references[key.gvk]; limited {
 				return fmt.Errorf("leatcache: Referenced[%T].By[%T]: %s are in Referenced too; follow a type whose objects are all cached", object, by, key.gvk.Kind)
 			}
+		}
+	}
+	return nil
+}
+
+// checkRemovable returns an error for a type of Options.Referenced and for one whose objects refer to it: the other
+// informer follows this one for as long as the cache runs.
+func (c *Cache) checkRemovable(key collectionKey) error {
+	for gvk, r := range c.references {
+		removable := gvk != key.gvk
+		for by := range r.By {
+			other, err := c.keyOf(by)
+			removable = removable && err == nil && other.gvk != key.gvk
+		}
+		if !removable {
+			return fmt.Errorf("leatcache: the informer of %s cannot be removed, because Options.Referenced uses it", key.gvk.Kind)
 		}
 	}
 	return nil

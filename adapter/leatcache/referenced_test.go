@@ -60,6 +60,10 @@ func TestReferenced(t *testing.T) {
 		}
 		require.Equal(r, "used", string(secret.Data["key"]))
 		require.ErrorContains(r, c.List(r.Context(), &corev1.SecretList{}), "leatcache: secrets are cached only if they are referenced")
+		require.ErrorContains(r, c.IndexField(r.Context(), &corev1.Secret{}, "type", func(client.Object) []string { return nil }), "lists of them are refused")
+		for _, o := range []client.Object{&corev1.Secret{}, refers} {
+			require.ErrorContains(r, c.RemoveInformer(r.Context(), o), "cannot be removed, because Options.Referenced uses it")
+		}
 		metadata := &metav1.PartialObjectMetadataList{}
 		metadata.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "SecretList"})
 		require.NoError(r, c.List(r.Context(), metadata))

@@ -32,7 +32,8 @@
 //  4. A read says why it has no object: not referenced, not found, or not fetched, with the error of the last request.
 //  5. Each handler gets a legal history of each object, also while references come and go.
 //  6. At most Options.MaxFetches objects are requested at once. A request that fails is repeated with a growing pause,
-//     and Status has its error. It delays no other object.
+//     and Status has its error. It delays no other object, but a cached object that cannot be fetched again holds the
+//     version of the cache back.
 //  7. Run returns when ctx ends, and all goroutines have ended then.
 //
 // # Expected behavior of callers

@@ -142,8 +142,9 @@ func (s *Set[T]) Metadata() *informer.Informer[*Metadata] { return s.metadata }
 // Follow makes the set cache the objects that the objects of another informer refer to. references returns their keys;
 // the key of a cluster-scoped object has no namespace. It must return at once, and depend on its argument alone. It is
 // the function of an index of the other informer, which Follow returns: the index finds the objects that refer to a
-// key. Several informers may be followed, also the informer of the set itself. Follow must be called before Run,
-// otherwise it returns informer.ErrRunning.
+// key. Several informers may be followed, also the informer of the set itself. Its handlers must be told of every
+// removal: if package scopes removes a scope silently, the references of its objects stay. Follow must be called before
+// Run, otherwise it returns informer.ErrRunning.
 func Follow[T, O api.Object](s *Set[T], referrers *informer.Informer[O], references func(O) []api.Key) (*cache.Index[O, api.Key], error) {
 	s.mu.Lock()
 	created := s.state == runstate.Created
