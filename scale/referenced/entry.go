@@ -2,6 +2,8 @@ package referenced
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -68,6 +70,13 @@ func (s *Set[T]) recheck(keys []api.Key) {
 			e.gone = true
 		}
 	}
+}
+
+// keys returns the keys of all entries.
+func (s *Set[T]) keys() []api.Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.entries))
 }
 
 func (s *Set[T]) isReferenced(key api.Key) bool {
@@ -229,6 +238,9 @@ func (s *Set[T]) advance() {
 		case e.have == identity{} && e.err != nil:
 			continue
 		case e.have == identity{}:
+			if !s.complete {
+				return // without a look at the others, because there may be thousands in the first list
+			}
 			complete = false
 		}
 		since := cmp.Or(e.since, s.version)

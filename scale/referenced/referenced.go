@@ -157,8 +157,12 @@ func Follow[T, O api.Object](s *Set[T], referrers *informer.Informer[O], referen
 	s.referrers = append(s.referrers, func(key api.Key) bool { return index.Len(key) > 0 })
 	s.mu.Unlock()
 	r, err := referrers.Subscribe(func(c api.Change[O]) {
-		if c.Type == api.Updated {
+		switch c.Type {
+		case api.Updated:
 			s.recheck(references(c.Old))
+		case api.Deleted:
+			// Object may be a later state than the cached one, with other references. So all entries are checked.
+			s.recheck(s.keys())
 		}
 		s.recheck(references(c.Object))
 	}, informer.HandlerOptions{Name: "references to " + s.Resource().String(), ResyncPeriod: -1, NonBlocking: true})
