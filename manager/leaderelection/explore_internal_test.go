@@ -302,7 +302,7 @@ func (w term) play(i int, timeout bool) term {
 	return w
 }
 
-// leading reports whether the elector says that it leads.
+// leading reports whether the elector counts itself as the leader.
 func (w *term) leading(i int) bool {
 	c := w.candidates[i]
 	if c.phase == releases && w.variant == releasesEarly {

@@ -30,7 +30,7 @@
 //  3. At a version of the cache, each cached object has its state at this version, or a newer one that the metadata
 //     have reached too. WaitFor, and the gates of package cachedclient, rely on that.
 //  4. A read says why it has no object: not referenced, not found, or not fetched, with the error of the last request.
-//  5. Each handler gets a legal history of each object, also while references come and go.
+//  5. Each handler gets a legal history of each object, even while references come and go.
 //  6. At most Options.MaxFetches objects are requested at once. A request that fails is repeated with a growing pause,
 //     and Status has its error. It delays no other object, but a cached object that cannot be fetched again holds the
 //     version of the cache back.
