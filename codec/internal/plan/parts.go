@@ -154,8 +154,8 @@ func (h *Hasher) Find(p *Parts, k *PartKind, b []byte) (t Tag, at *byte, n int, 
 	return t, at, n, keep
 }
 
-// worth says whether it pays to look for something. Its zero value has no credit. It may be used on any goroutine; if
-// two count at the same time, one count may be lost.
+// worth decides whether it pays to look for something. Its zero value has no credit. It may be used on any goroutine.
+// If two goroutines count at the same time, one count may be lost.
 type worth struct{ misses, skipped int32 }
 
 // skip reports whether not to look for b. Equal texts are samples together, so a sample that repeats is found. The
