@@ -92,6 +92,8 @@ func TestStuckDeployment(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	require.Contains(t, string(out), "exceeded its progress deadline")
+	// A step of a rollout may take more than a second, and the dates in a status have no fractions of one.
+	must.Get(f.patch(t.Context(), "stuck", spec{"progressDeadlineSeconds": 600}.patch()))(t)
 	undo := f.kubectl(t, "set", "image", "deployment/stuck", "app=app:1")
 	require.NoError(t, undo.Run())
 	require.NoError(t, f.kubectl(t, "rollout", "status", "deployment/stuck", "--timeout=1m").Run())
