@@ -45,11 +45,11 @@
 //
 // The reflector's goroutine receives changes. Run's goroutine applies them to the cache, in batches. One goroutine for
 // each handler delivers notifications, one at a time and in order. A single change after a pause takes a shorter way:
-// the reflector's goroutine applies it, if the source calls api.Options.OnWait, and neither Options.Mutations nor a
-// trace with MayBlock needs the other way. Index functions and traces run there too. The goroutine that applies a small
-// batch also calls the handlers with HandlerOptions.NonBlocking. Other handlers are called without a lock. They may
-// block, add handlers, wait for a version, and remove handlers, also themselves. A handler that ends its goroutine is
-// removed.
+// the reflector's goroutine applies it, if the source calls api.Options.OnWait. With Options.Mutations or a trace with
+// MayBlock, each change takes the longer way. Index functions and traces run there too. The goroutine that applies a
+// small batch also calls the handlers with HandlerOptions.NonBlocking. Other handlers are called without a lock. They
+// may block, add handlers, wait for a version, and remove handlers, also themselves. A handler that ends its goroutine
+// is removed.
 //
 // One lock orders batches, joins and resyncs. Index functions and the conditions of WaitUntil are the only user code
 // that runs under it. They must not call the informer. The functions in Options may call it, but it is blocked until

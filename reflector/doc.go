@@ -18,7 +18,8 @@
 //
 //  1. The store gets a list only when it is complete. A failed list changes nothing.
 //  2. A watch that ended continues from the version reached. The reflector lists only after a 410, after a
-//     contradiction, after three watches in a row that failed without an event, and if the server has no versions.
+//     contradiction, after three watches in a row that failed without an event, if the server was restored or may have
+//     been, after a change that Options.Check found missing, and if the server has no versions.
 //  3. No server gets requests without pauses. If every request fails, the pauses grow from 0.8 to 30 seconds, plus
 //     jitter, and last at least as long as Retry-After.
 //  4. No request lasts forever. A WatchList without an end is replaced by a list in pages.

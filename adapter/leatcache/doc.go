@@ -21,7 +21,7 @@
 //	manager, err := ctrl.NewManager(config, ctrl.Options{NewCache: leatcache.New})
 //
 //	packed := leatcache.Options{Hold: packed.Bytes[client.Object](), DropManagedFields: true}
-//	manager, err := ctrl.NewManager(config, ctrl.Options{NewCache: packed.New}) // a quarter of the memory
+//	manager, err := ctrl.NewManager(config, ctrl.Options{NewCache: packed.New}) // objects as bytes
 //
 // See Example and Example_packed.
 //

@@ -15,7 +15,8 @@ import (
 	"github.com/leatproject/leat/program"
 )
 
-// Pod declares what this program looks at. Everything else is skipped while it is read, and never stored.
+// Pod declares what this program looks at. Everything else is skipped while it is read, and never stored. It is read
+// from JSON; docs/agent.md shows the tags for protobuf.
 type Pod struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
