@@ -1,2 +1,0 @@
-// Package clientnode tests @kubernetes/client-node, the client for JavaScript. It has only tests.
-package clientnode
