@@ -24,6 +24,8 @@
 //	k.Server.Inject(faults.Fault{…})          // any other fault
 //	program.Stop(); k.Start(…)                // restart the program
 //
+// GuardMasks runs a test twice, to find fields that a program reads although its masks leave them out.
+//
 // # Promises
 //
 //  1. A test ends only after the program and the server have ended. A goroutine that remains fails the test.

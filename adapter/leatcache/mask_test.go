@@ -1,11 +1,13 @@
 package leatcache_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leatproject/leat/adapter/leatcache"
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/internal/fixture/must"
+	"github.com/leatproject/leat/testkit"
 )
 
 var podFields = map[client.Object][]string{&corev1.Pod{}: {"spec.nodeName", `metadata.labels["app"]`}}
@@ -111,4 +115,33 @@ func TestRefusedFields(t *testing.T) {
 			require.ErrorContains(r, err, cause)
 		}
 	})
+}
+
+// TestGuard runs a program with masks and without, as testkit.GuardMasks does for any program.
+func TestGuard(t *testing.T) {
+	runs := 0
+	testkit.GuardMasks(t, testkit.Options{}, testkit.Masks{"Pod": {"spec.nodeName"}}, func(k *testkit.Kit, masks testkit.Masks) {
+		runs++
+		pods := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+		testkit.Create(k, pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.PodSpec{NodeName: "n1", HostNetwork: true},
+		})
+		k.Start(func(ctx context.Context) error {
+			config := &rest.Config{
+				Host: k.Server.URL(), Transport: k.Server.Client().Transport, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+			}
+			c := must.Get(leatcache.Options{Fields: map[client.Object][]string{&corev1.Pod{}: masks["Pod"]}}.New(config, cache.Options{}))(k)
+			done := make(chan error, 1)
+			go func() { done <- c.Start(ctx) }()
+			pod := &corev1.Pod{}
+			require.NoError(k, c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, pod))
+			require.Equal(k, runs > 1, pod.Spec.HostNetwork)
+			writer := must.Get(client.New(config, client.Options{}))(k)
+			require.NoError(k, writer.Create(ctx, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Data: map[string]string{"node": pod.Spec.NodeName},
+			}))
+			return <-done
+		})
+	})
+	require.Equal(t, 2, runs)
 }
