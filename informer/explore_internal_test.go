@@ -37,13 +37,17 @@ type run struct {
 	pending  []api.Change[*simulated]
 	dirty    bool
 	listed   bool
+	initial  bool                  // the first list is in the queue, so another list belongs to the initial list too
 	cached   map[string]*simulated // as the cache must show it
 	version  string                // of cached
 	shows    *cache.Snapshot[*simulated]
 	handlers []*exploredHandler
 	joined   int
 	wrong    string
-	lines    []string
+	script   []string                                 // the commands of a transcript that lead to the same changes, since the last batch
+	lists    bool                                     // one of script makes the informer list
+	lines    []string                                 // of the handlers
+	begun    int                                      // the number of lines when the last step began
 	breaks   func(*run, *api.Change[*simulated]) bool // a rule that a variant breaks: it drops or alters a change
 }
 
@@ -101,11 +105,15 @@ func (r *run) fail(format string, args ...any) {
 
 func (r *run) object(name string, uid types.UID) *simulated {
 	o := &simulated{}
-	o.Name, o.ResourceVersion, o.UID = name, fmt.Sprint(r.written), uid
+	o.Name, o.ResourceVersion, o.UID, o.Spec.Value = name, fmt.Sprint(r.written), uid, r.written
 	if uid == "" {
 		o.UID = types.UID(name + o.ResourceVersion)
 	}
 	return o
+}
+
+func (r *run) command(format string, args ...any) {
+	r.script = append(r.script, fmt.Sprintf(format, args...))
 }
 
 // expect notes a change that the queue must make.
@@ -118,16 +126,19 @@ func (r *run) becomes(o *simulated, initial bool) {
 		r.gone(old, true)
 		old = nil
 	}
-	c := api.Change[*simulated]{Type: api.Added, Object: o, InitialList: initial}
+	c, verb := api.Change[*simulated]{Type: api.Added, Object: o, InitialList: initial}, "create"
 	if old != nil {
+		verb = "update"
 		c = api.Change[*simulated]{Type: api.Updated, Object: o, Old: old}
 	}
 	r.known[o.Name] = o
+	r.command("%s %s %d", verb, o.Name, o.Spec.Value)
 	r.expect(c)
 }
 
 func (r *run) gone(last *simulated, unknown bool) {
 	delete(r.known, last.Name)
+	r.command("delete %s", last.Name)
 	r.expect(api.Change[*simulated]{Type: api.Deleted, Object: last, FinalStateUnknown: unknown})
 }
 
@@ -145,6 +156,7 @@ func (r *run) put(name string, recreate bool) {
 func (r *run) remove(name string, another bool) {
 	old := r.known[name]
 	last := r.object(name, old.UID)
+	last.Spec = old.Spec
 	if another { // the watch missed a deletion and a creation
 		last.UID = "another"
 		r.gone(old, true)
@@ -156,7 +168,10 @@ func (r *run) remove(name string, another bool) {
 
 func (r *run) list(change func(name string, o *simulated) *simulated) {
 	first := !r.listed
-	r.listed = true
+	r.listed, r.lists, r.initial = true, true, r.initial || first
+	if !first {
+		r.command("fault outage")
+	}
 	var list []*simulated
 	for _, name := range []string{"a", "b"} {
 		if o := change(name, r.known[name]); o != nil {
@@ -167,8 +182,13 @@ func (r *run) list(change func(name string, o *simulated) *simulated) {
 	}
 	for _, o := range list {
 		if r.known[o.Name] != o {
-			r.becomes(o, first)
+			r.becomes(o, r.initial)
 		}
+	}
+	if first {
+		r.command("run")
+	} else {
+		r.script = append(r.script, "fault compact", "heal", "pass 30s")
 	}
 	r.p.fifo.Replace(list, fmt.Sprint(r.written))
 }
@@ -183,7 +203,7 @@ func (r *run) pop() {
 			}
 		}
 	}
-	r.cached, r.version, r.pending, r.dirty = maps.Clone(r.known), fmt.Sprint(r.written), nil, false
+	r.cached, r.version, r.pending, r.dirty, r.initial = maps.Clone(r.known), fmt.Sprint(r.written), nil, false, false
 	if err := r.p.fifo.Pop(context.Background(), r.p.process); err != nil {
 		r.fail("Pop: %v", err)
 	}
@@ -193,6 +213,7 @@ func (r *run) pop() {
 func (r *run) join(kind string) {
 	h := &exploredHandler{simulatedHandler: &simulatedHandler{state: map[api.Key]*simulated{}}, r: r, name: fmt.Sprint("h", r.joined)}
 	r.joined++
+	r.command("%s", strings.TrimSpace("handler "+h.name+" "+kind))
 	if kind != "coalesce" {
 		h.expected = map[string][]api.Change[*simulated]{}
 		if !r.p.heardAt.IsZero() {
@@ -210,6 +231,7 @@ func (r *run) join(kind string) {
 }
 
 func (r *run) leave(h *exploredHandler) {
+	r.command("remove %s", h.name)
 	r.p.removeListener(h.l)
 	h.end()
 	r.handlers = slices.DeleteFunc(r.handlers, func(other *exploredHandler) bool { return other == h })
@@ -234,7 +256,7 @@ func (h *exploredHandler) handle(n api.Change[*simulated]) {
 	if r.breaks != nil && !r.breaks(r, &n) {
 		return
 	}
-	r.lines = append(r.lines, fmt.Sprintf("handler    %-12s %s %s %s", h.name, n.Type, n.Object.Name, n.Object.ResourceVersion))
+	r.lines = append(r.lines, fmt.Sprintf("handler    %-12s %s", h.name, textOf(n)))
 	if s := r.p.indexer.Snapshot(); r.shows != nil && s == r.shows {
 		r.fail("%s is called before the cache shows the change", h.name)
 	}
@@ -256,10 +278,25 @@ func (h *exploredHandler) handle(n api.Change[*simulated]) {
 	}
 }
 
+// textOf returns what a handler gets, as a transcript shows it.
+func textOf(n api.Change[*simulated]) string {
+	value := fmt.Sprint(n.Object.Spec.Value)
+	if n.Type == api.Updated {
+		value = fmt.Sprintf("%d→%s", n.Old.Spec.Value, value)
+	}
+	for flag, set := range map[string]bool{" initial": n.InitialList, " resync": n.Resync, " unknown": n.FinalStateUnknown} {
+		if set {
+			value += flag
+		}
+	}
+	return fmt.Sprintf("%s %s %s", n.Type, n.Object.Name, value)
+}
+
 func (h *exploredHandler) compare(n api.Change[*simulated]) {
 	name := n.Object.Name
-	if n.At = (time.Time{}); len(h.expected[name]) == 0 || h.expected[name][0] != n {
-		h.r.fail("%s gets %+v instead of %+v", h.name, n, h.expected[name])
+	expected := append(h.expected[name], api.Change[*simulated]{Object: &simulated{}}) // the last one never comes
+	if n.At = (time.Time{}); expected[0] != n {
+		h.r.fail("%s gets %s instead of %s", h.name, textOf(n), textOf(expected[0]))
 		return
 	}
 	h.expected[name] = h.expected[name][1:]
@@ -309,13 +346,6 @@ var exploredSteps = func() (all []explore.Step[*run]) {
 	write := func(line string, can func(*run) bool, do func(*run)) {
 		all = append(all, explore.Step[*run]{Name: line, Can: can, Do: func(r *run) { r.written++; r.dirty = true; do(r) }})
 	}
-	for _, name := range []string{"a", "b"} {
-		exists := func(r *run) bool { return r.known[name] != nil }
-		write("put "+name, listed, func(r *run) { r.put(name, false) })
-		write("delete "+name+" ; create "+name, exists, func(r *run) { r.put(name, true) })
-		write("delete "+name, exists, func(r *run) { r.remove(name, false) })
-		write("delete another "+name, exists, func(r *run) { r.remove(name, true) })
-	}
 	write("list, nothing new", always, func(r *run) { r.list(func(_ string, o *simulated) *simulated { return o }) })
 	write("list, nothing left", always, func(r *run) { r.list(func(string, *simulated) *simulated { return nil }) })
 	for _, recreated := range []bool{false, true} {
@@ -331,6 +361,13 @@ var exploredSteps = func() (all []explore.Step[*run]) {
 				return r.object(name, "")
 			})
 		})
+	}
+	for _, name := range []string{"a", "b"} {
+		exists := func(r *run) bool { return r.known[name] != nil }
+		write("put "+name, listed, func(r *run) { r.put(name, false) })
+		write("delete "+name+" ; create "+name, exists, func(r *run) { r.put(name, true) })
+		write("delete "+name, exists, func(r *run) { r.remove(name, false) })
+		write("delete another "+name, exists, func(r *run) { r.remove(name, true) })
 	}
 	write("bookmark", func(r *run) bool { return r.listed && !r.dirty }, func(r *run) { r.p.fifo.Bookmark(fmt.Sprint(r.written)) })
 	all = append(all, explore.Step[*run]{Name: "resync", Can: listed, Do: func(r *run) {
@@ -356,7 +393,7 @@ var exploredSteps = func() (all []explore.Step[*run]) {
 	}
 	for i := range all {
 		do := all[i].Do
-		all[i].Do = func(r *run) { r.lines = nil; do(r) }
+		all[i].Do = func(r *run) { r.begun = len(r.lines); do(r) }
 	}
 	return all
 }()
@@ -441,6 +478,7 @@ func (r *run) key(to []byte) []byte {
 	}
 	flag(r.dirty)
 	flag(r.listed)
+	flag(r.initial)
 	flag(r.p.heardAt.IsZero())
 	flag(r.wrong != "")
 	flag(reflect.ValueOf(r.p.fifo).Elem().FieldByName("resync").Bool())
@@ -495,11 +533,11 @@ func (r *run) key(to []byte) []byte {
 }
 
 // pipelineWorld is a queue, a cache and handlers. breaks is nil, or the rule that a variant breaks.
-func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.World[explore.Way] {
+func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.Machine[*run] {
 	m := explore.Machine[*run]{
 		New: func() *run { return newRun(breaks) }, Steps: exploredSteps, Key: (*run).key, Check: (*run).check, FairSteps: 40,
 		First: []explore.Step[*run]{{Name: "run", Do: func(*run) {}}},
-		Lines: func(r *run) []string { return r.lines },
+		Lines: func(r *run) []string { return r.lines[r.begun:] },
 		Close: func(r *run) {
 			for _, h := range r.handlers {
 				h.end()
@@ -521,35 +559,88 @@ func pipelineWorld(breaks func(*run, *api.Change[*simulated]) bool) explore.Worl
 			}
 		}})
 	}
-	return m.World()
+	return m
 }
 
 // TestExplore makes every order of changes, lists, batches, calls of handlers, joins and leaves.
 func TestExplore(t *testing.T) {
-	explore.Test(t, pipelineWorld(nil), explore.Options{Depth: 10, States: 20_000})
+	explore.Test(t, pipelineWorld(nil).World(), explore.Options{Depth: 10, States: 20_000})
 }
 
-// Each variant breaks a rule that leat, or another informer, has broken once. The exploration must find it.
-func TestExploreFindsBrokenRules(t *testing.T) {
-	for _, c := range []struct {
-		rule   string
-		breaks func(*run, *api.Change[*simulated]) bool
-		want   string
-	}{
-		{"a tombstone is dropped", func(_ *run, c *api.Change[*simulated]) bool { return !c.FinalStateUnknown }, "an Added of an object that the handler has"},
-		{"an update hides a re-creation", func(r *run, c *api.Change[*simulated]) bool {
-			if c.Type == api.Deleted && c.FinalStateUnknown && r.known[c.Object.Name] != nil {
-				return false
-			}
-			return true
-		}, "an Added of an object that the handler has"},
-		{"a final state that is unknown looks known", func(_ *run, c *api.Change[*simulated]) bool {
-			c.FinalStateUnknown = false
-			return true
-		}, "instead of"},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			explore.Finds(t, pipelineWorld(c.breaks), explore.Options{Depth: 8, States: 50_000}, c.want)
-		})
+// BrokenRule is a rule that leat, or another informer, has broken once. The exploration must find it.
+type BrokenRule struct {
+	Name   string // of its transcript
+	Rule   string // how it is broken
+	breaks func(*run, *api.Change[*simulated]) bool
+	want   string // in the failure
+}
+
+// BrokenRules are the variants of TestExploreFindsBrokenRules.
+var BrokenRules = []BrokenRule{
+	{"dropped_tombstone", "a deletion is dropped if the final state is unknown", func(_ *run, c *api.Change[*simulated]) bool { return !c.FinalStateUnknown }, "another state of a than the cache"},
+	{"hidden_recreation", "a list hides that an object was created again", func(r *run, c *api.Change[*simulated]) bool {
+		return c.Type != api.Deleted || !c.FinalStateUnknown || r.known[c.Object.Name] == nil
+	}, "an Added of an object that the handler has"},
+	{"known_final_state", "a final state that is unknown looks known", func(_ *run, c *api.Change[*simulated]) bool {
+		c.FinalStateUnknown = false
+		return true
+	}, "h0 gets Deleted a 1 instead of Deleted a 1 unknown"},
+}
+
+// Counterexample returns a shortest way to a failure, and why it is one. The way is a transcript with what the handlers
+// get: with the broken rule, and with the rule.
+func (b BrokenRule) Counterexample(t *testing.T) (why, broken, whole string) {
+	m := pipelineWorld(b.breaks)
+	report := explore.Finds(t, m.World(), explore.Options{Depth: 8, States: 50_000, Workers: 1}, b.want) // one worker, so that the steps are always the same
+	var steps []explore.Step[*run]
+	for i, line := range explore.Replay(m.World(), report.Choices) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "> "), "\n")
+		from := m.Steps
+		if i == 0 {
+			from = m.First
+		}
+		steps = append(steps, from[slices.IndexFunc(from, func(s explore.Step[*run]) bool { return s.Name == name })])
 	}
+	why, _, _ = strings.Cut(report.Failure.Error(), "\n")
+	return why, newRun(b.breaks).transcript(steps), newRun(nil).transcript(steps)
+}
+
+// transcript makes steps and returns them as a transcript, in which all calls of handlers return at once.
+func (r *run) transcript(steps []explore.Step[*run]) string {
+	var out strings.Builder
+	shown := 0
+	batch := slices.IndexFunc(exploredSteps, func(s explore.Step[*run]) bool { return s.Name == "batch" })
+	for _, s := range append(steps, exploredSteps[batch]) { // the failure may be in the fair steps that follow
+		if s.Can != nil && !s.Can(r) {
+			continue // a call that has returned
+		}
+		s.Do(r)
+		if r.dirty {
+			continue
+		}
+		for _, s := range exploredSteps {
+			for strings.HasPrefix(s.Name, "release ") && s.Can(r) {
+				s.Do(r)
+			}
+		}
+		if !r.lists && len(r.script) > 1 {
+			r.script = []string{"together " + strings.Join(r.script, " ; ")}
+		}
+		for _, command := range r.script {
+			fmt.Fprintln(&out, ">", command)
+		}
+		lines := r.lines[shown:]
+		slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(objectOf(a), objectOf(b)) })
+		for _, line := range lines {
+			fmt.Fprintln(&out, "         ", line)
+		}
+		r.script, r.lists, shown = nil, false, len(r.lines)
+	}
+	return out.String()
+}
+
+// objectOf returns the handler and the object of a line.
+func objectOf(line string) string {
+	words := strings.Fields(line)
+	return words[1] + words[3]
 }

@@ -6,6 +6,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"iter"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -916,5 +918,41 @@ func TestExploreFindsBrokenRules(t *testing.T) {
 		first := reflectorWorlds(3)["restores"]
 		first.variant = broken
 		explore.Finds(t, reflectorWorld(first), explore.Options{Depth: 40, States: 50_000, Around: explore.InBubbles(t)}, want)
+	}
+}
+
+// sides returns what the server has and what the client knows, as docs/exploration.md shows it. A quote marks what was
+// written after a restore.
+func (w sight) sides() string {
+	text := func(all objects) (out string) {
+		for i, k := range all {
+			if k.at != 0 {
+				out += fmt.Sprintf(" %s of %d%s", sampleNames[i], k.at.version(), strings.Repeat("'", k.at.life()))
+			}
+		}
+		return cmp.Or(out, " nothing")
+	}
+	knows := map[bool]string{false: "sure", true: "in doubt"}[w.viewConfirm.pending]
+	return fmt.Sprintf("   server: version %d,%s\n   client: version %s, %s,%s", w.version, text(w.objects(w.version)), cmp.Or(w.viewVersion, "none"), knows, text(w.viewStore))
+}
+
+// TestTheCounterexampleOfTheDocs puts the hole of R13 back, and compares the steps to it with docs/exploration.md.
+func TestTheCounterexampleOfTheDocs(t *testing.T) {
+	first := reflectorWorlds(3)["restores"]
+	first.variant = forgetsDoubt
+	w := reflectorWorld(first)
+	w.First[0] = first.watching(t).describe("the client has listed version 2 and watches from there")
+	o := explore.Options{Depth: 40, States: 50_000, Workers: 1, Around: explore.InBubbles(t)} // one worker, so that the steps are always the same
+	report := explore.Finds(t, w, o, "the client trusts version")
+	w.Describe = func(s sight) string { return s.last + "\n" + s.sides() }
+	steps := ""
+	synctest.Test(t, func(*testing.T) {
+		for i, line := range explore.Replay(w, report.Choices) {
+			steps += fmt.Sprintf("%d. %s\n", i, line)
+		}
+	})
+	page, err := os.ReadFile("../docs/exploration.md")
+	if err != nil || !strings.Contains(string(page), "```\n"+steps+"```\n") {
+		t.Errorf("docs/exploration.md lacks these steps (%v):\n%s", err, steps)
 	}
 }

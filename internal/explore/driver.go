@@ -32,13 +32,14 @@ func Test[S any](t *testing.T, w World[S], o Options) {
 
 // Finds explores a world in which a rule is broken, and fails the test unless the exploration finds a failure with
 // this text. It ignores the flags.
-func Finds[S any](t *testing.T, w World[S], o Options, text string) {
+func Finds[S any](t *testing.T, w World[S], o Options, text string) Report {
 	t.Helper()
 	r := logged(t, w, o)
 	if r.Failure == nil || !strings.Contains(r.Failure.Error(), text) {
 		t.Fatalf("the exploration does not find %q: %v", text, r.Failure)
 	}
 	t.Logf("found after %d steps: %v", len(r.Choices)-1, r.Failure)
+	return r
 }
 
 func logged[S any](t *testing.T, w World[S], o Options) Report {
