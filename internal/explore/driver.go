@@ -71,7 +71,9 @@ type Machine[M any] struct {
 	// Check returns why a state must not be reached, or nil. It must not change m.
 	Check func(M) error
 	// Rest returns why a state in which no fair step is possible is not a good end, or nil. Rest may be nil.
-	Rest      func(M) error
+	Rest func(M) error
+	// Good reports whether a state is a good end although a fair step can follow. It may be nil.
+	Good      func(M) bool
 	FairSteps int
 	// Lines returns what happened in the last step, for the transcript. It may be nil.
 	Lines func(M) []string
@@ -171,7 +173,9 @@ func (m Machine[M]) follow(first uint8, steps string) Way {
 			}
 		}
 	}
-	if w.fair < 0 && m.Rest != nil && w.wrong == nil {
+	if m.Good != nil && m.Good(at) {
+		w.fair = -1
+	} else if w.fair < 0 && m.Rest != nil && w.wrong == nil {
 		if err := m.Rest(at); err != nil {
 			w.wrong = fmt.Errorf("no fair step follows, and it is no good end: %w", err)
 		}
