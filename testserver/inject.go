@@ -119,7 +119,7 @@ func (s *Server) restore(i *disturb.Injection, to *Snapshot) {
 	s.watches.end(func(disturb.Target) (ending, bool) { return ending{abrupt: true}, true })
 }
 
-// resetAll resets all connections.
+// resetAll resets all connections, and the watches of ServeHTTP.
 func (s *Server) resetAll(i *disturb.Injection) {
 	s.mu.Lock()
 	conns := slices.Collect(maps.Keys(s.conns))
@@ -128,6 +128,7 @@ func (s *Server) resetAll(i *disturb.Injection) {
 		pipe.Reset(c)
 		i.CountSeen()
 	}
+	s.watches.end(func(disturb.Target) (ending, bool) { return ending{abrupt: true}, true })
 }
 
 // refuses reports whether an Outage refuses connections.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/leatproject/leat/api"
@@ -84,6 +85,10 @@ type Options struct {
 	// Certificate returns the certificate for a connection, in memory too. It needs TLS or HTTP2. Nil, and a nil
 	// certificate, mean the one that New creates, which is the only one that Client and TLSConfig trust.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+	// Middleware returns the handler of all connections. It gets the handler of the server, which nil means. A program
+	// can serve more on the listener of the server, such as other servers, with their ServeHTTP.
+	Middleware func(http.Handler) http.Handler
 
 	// AllowedHosts are more host names for a listener that Serve gets: "name", which allows any port, or "name:port".
 	// Serve rejects web pages of other origins; manager.ServerOptions.SameOrigin lists the hosts that are always

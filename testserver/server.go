@@ -244,7 +244,20 @@ func (s *Server) serve(ctx context.Context, l net.Listener, configure func(*http
 	return fmt.Errorf("testserver: serve: %w", err)
 }
 
+// ServeHTTP answers a request of a connection that another server has accepted. It needs no Run. A watch ends with the
+// context of the request. An Outage aborts new requests, and ends the watches.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.refuses() {
+		panic(http.ErrAbortHandler)
+	}
+	s.handle(w, r)
+}
+
 func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
+	handler := http.Handler(http.HandlerFunc(s.handle))
+	if s.options.Middleware != nil {
+		handler = s.options.Middleware(handler)
+	}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			active.add(1)
@@ -252,7 +265,7 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 			if r.Header.Get("Upgrade") != "" {
 				defer s.released(r)
 			}
-			s.handle(w, r)
+			handler.ServeHTTP(w, r)
 		}),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: pipe.WithConn,

@@ -21,24 +21,29 @@ const entry = "leat"
 // or Credentials is an error, because a file cannot express them. Fields that a kubeconfig does not have, such as
 // UserAgent and the limits, are left out. Write corresponds to clientcmd.WriteToFile of client-go.
 func Write(path string, c apiclient.Config, namespace string) error {
+	data, err := Marshal(c, namespace)
+	if err == nil {
+		err = bare(replace(path, data))
+	}
+	if err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	return nil
+}
+
+// Marshal returns the kubeconfig that Write writes.
+func Marshal(c apiclient.Config, namespace string) ([]byte, error) {
 	if c.Transport != nil || c.DialContext != nil {
-		return &Error{Path: path, Err: errors.New("a configuration with a transport or dialler of its own cannot be written to a file")}
+		return nil, errors.New("a configuration with a transport or dialler of its own cannot be written to a file")
 	}
 	if c.Credentials != nil {
-		return &Error{Path: path, Err: fmt.Errorf("credentials that come from a %T cannot be written to a file", c.Credentials)}
+		return nil, fmt.Errorf("credentials that come from a %T cannot be written to a file", c.Credentials)
 	}
 	f, err := toFile(c, namespace)
 	if err != nil {
-		return &Error{Path: path, Err: err}
+		return nil, err
 	}
-	data, err := yaml.Marshal(f)
-	if err != nil {
-		return &Error{Path: path, Err: err}
-	}
-	if err := replace(path, data); err != nil {
-		return &Error{Path: path, Err: bare(err)}
-	}
-	return nil
+	return yaml.Marshal(f)
 }
 
 func toFile(c apiclient.Config, namespace string) (*file, error) {

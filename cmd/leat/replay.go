@@ -68,7 +68,8 @@ client-go with JSON. They cannot write.`,
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	o.serve.Flags(flags)
 	flags.VisitAll(func(f *flag.Flag) {
-		if f.Name != "data" && f.Name != "lenient" { // a replay has its state from the recording, and takes no writes
+		// A replay has its state from the recording, takes no writes, and serves one cluster.
+		if f.Name != "data" && f.Name != "lenient" && f.Name != "max-clusters" {
 			cmd.Flags().AddGoFlag(f)
 		}
 	})

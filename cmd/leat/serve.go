@@ -124,6 +124,9 @@ func showServer(ctx context.Context, s *testserver.Server, page *endpoint.Page, 
 }
 
 func newUntyped(o testserver.Options, _ bool) (serve.Backend, error) {
-	server := testserver.New(o)
-	return serve.Backend{Server: server, Serve: server.Serve}, nil
+	return untyped(testserver.New(o)), nil
+}
+
+func untyped(s *testserver.Server) serve.Backend {
+	return serve.Backend{Server: s, Serve: s.Serve, Run: s.Run, Fork: func() serve.Backend { return untyped(s.Fork()) }}
 }

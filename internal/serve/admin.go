@@ -38,6 +38,13 @@ POST   /snapshots/NAME    take a snapshot, for which the faults "stale NAME" and
 GET    /state             the whole state as a List in JSON
 PUT    /state             replace the state by a List in JSON or YAML
 POST   /state/save        write the file of --data
+
+GET    /clusters                  the clusters beside this one
+PUT    /clusters/NAME             create a cluster: a fork of this one, or with ?from=OTHER of another one
+GET    /clusters/NAME             its name, its parent and the URL of its API
+GET    /clusters/NAME/kubeconfig  a kubeconfig for it
+DELETE /clusters/NAME             end it and forget its state
+*      /clusters/NAME/...         the requests above for this cluster, except /restart and /state/save
 `
 
 // adminServer returns the admin endpoint and its listener, or nil without the flag.
@@ -69,28 +76,52 @@ func onlyLoopback(next http.Handler) http.Handler {
 // action answers a request of the admin endpoint. A nil result is an empty answer.
 type action func(r *http.Request) (result any, err error)
 
+// actions are the requests for each cluster.
+func (s *served) actions() map[string]action {
+	return map[string]action{
+		"GET /faults":            func(*http.Request) (any, error) { return s.active.List(), nil },
+		"POST /faults":           s.inject,
+		"DELETE /faults":         s.heal,
+		"DELETE /faults/{id}":    s.remove,
+		"GET /plan":              func(*http.Request) (any, error) { return s.active.Plan().YAML(), nil },
+		"GET /requests":          func(*http.Request) (any, error) { return requestsOf(s.Server.Requests()), nil },
+		"DELETE /requests":       s.forget,
+		"GET /watches":           func(*http.Request) (any, error) { return requestsOf(s.Server.Watches()), nil },
+		"POST /disconnect":       s.once(faults.Disconnect{Abrupt: true}),
+		"POST /compact":          s.once(faults.Compact{}),
+		"GET /snapshots":         func(*http.Request) (any, error) { return s.active.Snapshots(), nil },
+		"POST /snapshots/{name}": s.takeSnapshot,
+		"GET /state":             func(*http.Request) (any, error) { return json.RawMessage(s.Server.Dump()), nil },
+		"PUT /state":             s.loadState,
+	}
+}
+
 func (p *process) adminHandler() http.Handler {
+	ofClusters := map[string]action{}
+	if p.Fork != nil {
+		ofClusters = p.clusters.actions()
+	}
+	mux := muxOf(p.actions(), ofClusters, map[string]action{
+		"GET /{$}":         func(*http.Request) (any, error) { return help, nil },
+		"POST /restart":    p.restartNow,
+		"POST /state/save": p.saveState,
+	})
+	if p.Fork != nil {
+		mux.HandleFunc(clustersPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
+			if err := p.clusters.forward(w, r, r.PathValue("name"), func(one *forked) http.Handler { return muxOf(one.actions()) }); err != nil {
+				refuse(w, err)
+			}
+		})
+	}
+	return mux
+}
+
+func muxOf(all ...map[string]action) *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, act := range map[string]action{
-		"GET /{$}":               func(*http.Request) (any, error) { return help, nil },
-		"GET /faults":            func(*http.Request) (any, error) { return p.faults.List(), nil },
-		"POST /faults":           p.inject,
-		"DELETE /faults":         p.heal,
-		"DELETE /faults/{id}":    p.remove,
-		"GET /plan":              func(*http.Request) (any, error) { return p.faults.Plan().YAML(), nil },
-		"GET /requests":          func(*http.Request) (any, error) { return requestsOf(p.Server.Requests()), nil },
-		"DELETE /requests":       p.forget,
-		"GET /watches":           func(*http.Request) (any, error) { return requestsOf(p.Server.Watches()), nil },
-		"POST /disconnect":       p.once(faults.Disconnect{Abrupt: true}),
-		"POST /compact":          p.once(faults.Compact{}),
-		"POST /restart":          p.restartNow,
-		"GET /snapshots":         func(*http.Request) (any, error) { return p.faults.Snapshots(), nil },
-		"POST /snapshots/{name}": p.takeSnapshot,
-		"GET /state":             func(*http.Request) (any, error) { return json.RawMessage(p.Server.Dump()), nil },
-		"PUT /state":             p.loadState,
-		"POST /state/save":       p.saveState,
-	} {
-		mux.Handle(pattern, act)
+	for _, actions := range all {
+		for pattern, act := range actions {
+			mux.Handle(pattern, act)
+		}
 	}
 	return mux
 }
@@ -106,15 +137,20 @@ func (f *failure) Unwrap() error { return f.err }
 
 func (act action) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result, err := act(r)
-	var f *failure
-	switch {
-	case errors.As(err, &f):
-		http.Error(w, visible.Text(f.Error()), f.code)
-	case err != nil:
-		http.Error(w, visible.Text(err.Error()), http.StatusBadRequest)
-	default:
-		answer(w, result)
+	if err != nil {
+		refuse(w, err)
+		return
 	}
+	answer(w, result)
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusBadRequest
+	var f *failure
+	if errors.As(err, &f) {
+		code = f.code
+	}
+	http.Error(w, visible.Text(err.Error()), code)
 }
 
 // answer writes a text as it is, and other values as JSON. A client may print them to a terminal, so the names of
@@ -145,7 +181,7 @@ func answer(w http.ResponseWriter, result any) {
 var isPlan = regexp.MustCompile(`^\s*\{|(?m)^["']?(seed|faults)["']?\s*:`)
 
 // inject reads a plan in YAML, whose seed is not used, or a fault in each line.
-func (p *process) inject(r *http.Request) (any, error) {
+func (s *served) inject(r *http.Request) (any, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, faultplan.MaxPlan+1))
 	if err != nil {
 		return nil, err
@@ -176,31 +212,31 @@ func (p *process) inject(r *http.Request) (any, error) {
 	if len(all) == 0 {
 		return nil, errors.New("the body has no fault; write one a line, such as: watch pods: drop 10%")
 	}
-	return p.faults.InjectAll(all)
+	return s.active.InjectAll(all)
 }
 
-func (p *process) heal(*http.Request) (any, error) {
-	p.faults.RemoveAll()
+func (s *served) heal(*http.Request) (any, error) {
+	s.active.RemoveAll()
 	return nil, nil
 }
 
-func (p *process) remove(r *http.Request) (any, error) {
+func (s *served) remove(r *http.Request) (any, error) {
 	id, err := strconv.Atoi(r.PathValue("id"))
-	if err != nil || !p.faults.Remove(id) {
+	if err != nil || !s.active.Remove(id) {
 		return nil, &failure{http.StatusNotFound, fmt.Errorf("there is no fault %s", r.PathValue("id"))}
 	}
 	return nil, nil
 }
 
-func (p *process) forget(*http.Request) (any, error) {
-	p.Server.ForgetRequests()
+func (s *served) forget(*http.Request) (any, error) {
+	s.Server.ForgetRequests()
 	return nil, nil
 }
 
 // once returns an action that injects a fault that happens once.
-func (p *process) once(e faults.Effect) action {
+func (s *served) once(e faults.Effect) action {
 	return func(*http.Request) (any, error) {
-		p.Server.Inject(faults.Fault{Effect: e}).Remove()
+		s.Server.Inject(faults.Fault{Effect: e}).Remove()
 		return nil, nil
 	}
 }
@@ -218,16 +254,16 @@ func (p *process) restartNow(r *http.Request) (any, error) {
 	return nil, nil
 }
 
-func (p *process) takeSnapshot(r *http.Request) (any, error) {
-	return map[string]string{r.PathValue("name"): p.faults.TakeSnapshot(r.PathValue("name")).ResourceVersion()}, nil
+func (s *served) takeSnapshot(r *http.Request) (any, error) {
+	return map[string]string{r.PathValue("name"): s.active.TakeSnapshot(r.PathValue("name")).ResourceVersion()}, nil
 }
 
-func (p *process) loadState(r *http.Request) (any, error) {
+func (s *served) loadState(r *http.Request) (any, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	return nil, p.Server.Load(body)
+	return nil, s.Server.Load(body)
 }
 
 func (p *process) saveState(*http.Request) (any, error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/leatproject/leat/internal/regularfile"
 	"github.com/leatproject/leat/internal/sameorigin"
@@ -29,6 +30,7 @@ type Options struct {
 	faultsFile   string
 	seed         string
 	data         string
+	maxClusters  int
 }
 
 // list is a flag that may be repeated.
@@ -55,6 +57,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 	f.StringVar(&o.faultsFile, "faults", "", "`file` with a fault plan in YAML")
 	f.StringVar(&o.seed, "seed", "", "`number` that decides about faults with a probability, and about UIDs (default: that of the plan, or a random one)")
 	f.StringVar(&o.data, "data", "", "`file` with the state, in YAML or JSON: read at the start if it exists, written at the end")
+	f.IntVar(&o.maxClusters, "max-clusters", 1000, "largest `number` of clusters that the admin endpoint creates beside the first one")
 }
 
 // UsageError is an error in the flags. Hooks.New may return one.
@@ -89,6 +92,9 @@ func (o Options) checkAddresses() error {
 	}
 	if _, err := sameorigin.New(o.allowedHosts); err != nil {
 		return usagef("--allow-host: %w", err)
+	}
+	if o.maxClusters < 0 {
+		return usagef("--max-clusters %d: it is a number that is not negative", o.maxClusters)
 	}
 	if o.admin != "" {
 		host, _, err := net.SplitHostPort(o.admin)
@@ -140,6 +146,7 @@ func (o Options) server(seed uint64) testserver.Options {
 	so := testserver.Options{
 		TLS: o.tls, HTTP2: o.tls, AllowedHosts: o.allowedHosts, ManagedFields: true, ClockVersions: true, Seed: seed,
 		StrictNamespaces: !o.lenient, ImmediateDeletion: o.lenient,
+		DeletionPause: time.Millisecond, // in forks too, because they have clients of the network
 	}
 	if o.token != "" {
 		so.Tokens = testserver.Tokens{o.token: "admin"}

@@ -18,10 +18,13 @@ import (
 	"github.com/leatproject/leat/testserver/faultplan"
 )
 
-// Backend is what is served: a server, and the function that serves it with all that belongs to it.
+// Backend is what is served: a server, and the functions that serve it with all that belongs to it.
 type Backend struct {
 	Server *testserver.Server
 	Serve  func(context.Context, net.Listener) error
+	// Fork returns a copy, whose Run is called. Nil means that there are no other clusters.
+	Fork func() Backend
+	Run  func(context.Context) error
 }
 
 // Hooks are what the commands do in their own ways.
@@ -32,12 +35,18 @@ type Hooks struct {
 	Notice  string                   // printed after the address
 }
 
+// served is a backend with its faults.
+type served struct {
+	Backend
+	active *faultplan.Active
+}
+
 // process is a server that runs.
 type process struct {
 	Options
-	Backend
-	faults  *faultplan.Active
-	restart chan chan error
+	*served
+	clusters *clusters
+	restart  chan chan error
 }
 
 // Run serves until ctx ends. Meanwhile it decides when the process collects garbage, unless GOGC or GOMEMLIMIT do.
@@ -50,7 +59,12 @@ func (o Options) Run(ctx context.Context, stdout io.Writer, h Hooks) (err error)
 		return err
 	}
 	defer tuneCollections()()
-	backend, err := h.New(o.server(plan.Seed), o.lenient)
+	forks := &clusters{limit: o.maxClusters, seed: plan.Seed, all: map[string]*forked{}}
+	so := o.server(plan.Seed)
+	if o.admin != "" {
+		so.Middleware = forks.middleware
+	}
+	backend, err := h.New(so, o.lenient)
 	if err != nil {
 		return err
 	}
@@ -63,7 +77,10 @@ func (o Options) Run(ctx context.Context, stdout io.Writer, h Hooks) (err error)
 	}
 	defer listener.Close()
 	address := listener.Addr().(*net.TCPAddr)
-	p := &process{Options: o, Backend: backend, faults: faultplan.NewActive(backend.Server, plan.Seed), restart: make(chan chan error)}
+	cfg := o.config(backend.Server, address)
+	main := &served{backend, faultplan.NewActive(backend.Server, plan.Seed)}
+	forks.main, forks.config = main, cfg
+	p := &process{Options: o, served: main, clusters: forks, restart: make(chan chan error)}
 	admin, adminListener, err := p.adminServer()
 	if err != nil {
 		return err
@@ -71,14 +88,13 @@ func (o Options) Run(ctx context.Context, stdout io.Writer, h Hooks) (err error)
 	if admin != nil {
 		defer adminListener.Close()
 	}
-	cfg := o.config(backend.Server, address)
 	if o.kubeconfig != "" {
 		if err := kubeconfig.Write(o.kubeconfig, cfg, kubeconfig.DefaultNamespace); err != nil {
 			return fmt.Errorf("--kubeconfig-out: %w", err)
 		}
 	}
-	defer p.faults.Close()
-	if _, err := p.faults.InjectAll(plan.Faults); err != nil {
+	defer p.active.Close()
+	if _, err := p.active.InjectAll(plan.Faults); err != nil {
 		return err
 	}
 	if h.Started != nil {
@@ -110,6 +126,7 @@ func (p *process) announce(stdout io.Writer, plan faultplan.Plan, try string) {
 func (p *process) serve(ctx context.Context, listener net.Listener, admin *manager.Server) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return p.serveAPI(ctx, listener) })
+	all.Go(func() error { return p.clusters.close(ctx) })
 	if admin != nil {
 		all.Go(func() error { return admin.Run(ctx) })
 	}

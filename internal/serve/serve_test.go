@@ -54,9 +54,12 @@ func options(t *testing.T, flags ...string) serve.Options {
 
 func hooks() serve.Hooks {
 	return serve.Hooks{Notice: notice, New: func(o testserver.Options, _ bool) (serve.Backend, error) {
-		server := testserver.New(o)
-		return serve.Backend{Server: server, Serve: server.Serve}, nil
+		return backend(testserver.New(o)), nil
 	}}
+}
+
+func backend(s *testserver.Server) serve.Backend {
+	return serve.Backend{Server: s, Serve: s.Serve, Run: s.Run, Fork: func() serve.Backend { return backend(s.Fork()) }}
 }
 
 // process is a running server.

@@ -150,6 +150,7 @@ func (d *disturbedWriter) applyFault() error {
 		i.CountSeen()
 		if !i.waitRemoved(d.r.Context()) {
 			d.ended = true
+			panic(http.ErrAbortHandler) // as above; the answer must not look complete if only the request was ended
 		}
 		return nil
 	}

@@ -99,5 +99,9 @@ func (c *clusterFlags) backend(o testserver.Options, lenient bool) (serve.Backen
 	if err != nil {
 		return serve.Backend{}, &serve.UsageError{Err: err} // the flags are all that may be wrong
 	}
-	return serve.Backend{Server: out.Server, Serve: out.Serve}, nil
+	return backendOf(out), nil
+}
+
+func backendOf(c *cluster.Cluster) serve.Backend {
+	return serve.Backend{Server: c.Server, Serve: c.Serve, Run: c.Run, Fork: func() serve.Backend { return backendOf(c.Fork()) }}
 }

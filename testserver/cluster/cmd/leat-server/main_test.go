@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"io"
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/leatproject/leat/internal/serve"
@@ -24,6 +26,15 @@ import (
 
 // served runs the command until the test ends, and returns a client of its kubeconfig.
 func served(t *testing.T, flags ...string) *kubernetes.Clientset {
+	t.Helper()
+	config, _ := startServer(t, flags...)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+// startServer runs the command until the test ends, and returns its kubeconfig and the URL of its admin endpoint.
+func startServer(t *testing.T, flags ...string) (config *rest.Config, admin string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -38,14 +49,16 @@ func served(t *testing.T, flags ...string) *kubernetes.Clientset {
 		cancel()
 		require.Zero(t, <-ended, errs.String())
 	})
-	_, err := io.ReadFull(out, make([]byte, len("serving on http")))
-	require.NoError(t, err)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "try: ") {
+		if url, ok := strings.CutPrefix(lines.Text(), "admin endpoint on "); ok {
+			admin = strings.TrimSuffix(url, "/")
+		}
+	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
-	client, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	return client
+	return config, admin
 }
 
 func onePod() *corev1.Pod {

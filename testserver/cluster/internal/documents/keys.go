@@ -44,7 +44,7 @@ func (d *Documents) serveConfiguration(w http.ResponseWriter, r *http.Request) {
 		scheme = "https"
 	}
 	c := configuration{
-		Issuer: d.keys.Issuer(), Keys: scheme + "://" + r.Host + keysPath,
+		Issuer: d.keys.Issuer(), Keys: scheme + "://" + r.Host + wire.Prefix(r) + keysPath,
 		Responses: []string{"id_token"}, Subjects: []string{"public"},
 	}
 	for _, k := range set.Keys {

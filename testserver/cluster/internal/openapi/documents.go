@@ -17,6 +17,7 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 
 	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // Documents are the OpenAPI documents of one server.
@@ -251,7 +252,7 @@ func (s *state) serveV3(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	if hash := r.URL.Query().Get("hash"); hash != "" {
 		if hash != c.hash {
-			http.Redirect(w, r, urlOf(name, c), http.StatusMovedPermanently)
+			http.Redirect(w, r, wire.Prefix(r)+urlOf(name, c), http.StatusMovedPermanently)
 			return
 		}
 		w.Header().Set("Cache-Control", "public, immutable")
