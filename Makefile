@@ -11,7 +11,7 @@ PLATFORMS = linux/arm,linux/arm64,darwin/arm64,windows/amd64
 FUZZTIME ?= 1m
 FUZZPACKAGES ?= ./...
 
-# How long make soak begins new rounds, and its other flags (-seed 7 -v -profile profiles).
+# How long make soak begins new rounds, and its other flags (-soak.seed=7 -soak.log -soak.profile=profiles).
 SOAKTIME ?= 2m
 SOAKFLAGS ?=
 
@@ -110,7 +110,7 @@ conformance-all: $(SERVERS) ## the same, with Helm and controller-runtime's own 
 	$(GO) test -C e2e/conformance -count=1 -p 1 -timeout=20m ./...
 
 soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless heap, goroutines and descriptors are flat
-	$(GO) run -race ./internal/soak -time $(SOAKTIME) $(SOAKFLAGS)
+	$(GO) test -race -count=1 -timeout=0 -run '^TestSoak$$' -v ./internal/soak -soak.time=$(SOAKTIME) $(SOAKFLAGS)
 
 bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about half an hour; Linux, nothing else running)
 	$(GO) -C bench run ./cmd/bench -docs ../docs

@@ -118,7 +118,7 @@ import "github.com/stretchr/testify/require"
 package cache
 import "go.uber.org/zap/zapcore"
 `, []string{
-			"cache/a.go:2: cache may not import go.uber.org/zap/zapcore; only apiclient apiclient/* reflector informer informer/factory scale/scopes scale/referenced scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/* internal/soak may",
+			"cache/a.go:2: cache may not import go.uber.org/zap/zapcore; only apiclient apiclient/* reflector informer informer/factory scale/scopes scale/referenced scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/* may",
 			"informer/a.go:2: informer may not import k8s.io/api/core/v1; only manager/leaderelection reconcile/events scale/shard internal/listerwatchertest cmd/* examples/* may",
 			"informer/a.go:3: informer may not import sigs.k8s.io/yaml; only apiclient/kubeconfig testserver/faultplan testserver/internal/wire testserver/internal/writer internal/serve cmd/* examples/* may",
 			"informer/a.go:4: informer may not import k8s.io/client-go/rest; nothing in this repository may",

@@ -104,7 +104,7 @@ var confined = []layer{
 	{"k8s.io/client-go", ""},
 	{"sigs.k8s.io/controller-runtime", ""},
 	{"k8s.io/api", "manager/leaderelection reconcile/events scale/shard internal/listerwatchertest cmd/* examples/*"},
-	{"github.com/prometheus", "metrics program cmd/* examples/* internal/soak"},
+	{"github.com/prometheus", "metrics program cmd/* examples/*"},
 	{"github.com/spf13", "cmd/* examples/*"},
 	{"github.com/klauspost/compress", "observe/recording"},
 	{"github.com/theory/jsonpath", "cmd/*"},
@@ -118,7 +118,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/fixture internal/fixture/must internal/listerwatchertest"},
 	{"embed", "docs testserver metrics manager observe/livepage cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer informer/factory scale/scopes scale/referenced scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer informer/factory scale/scopes scale/referenced scale/multicluster controller cachedclient manager/leaderelection reconcile/events scale/shard scale/shardedsource manager metrics program webhook webhook/* manager/accessreview adapter/zapslog scale/warmstart scale/driftcheck observe/recording testserver testkit cmd/* examples/*"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

@@ -178,10 +178,11 @@ func (u *surface) use(p *unit) {
 	}
 }
 
-// counts reports whether a declaration is a user. Of the tests of this module, those in docs and examples are, and the
-// functions that godoc shows.
+// counts reports whether a declaration is a user. Of the tests of this module, the soak and those in docs and examples
+// are, and the functions that godoc shows.
 func (f *file) counts(d ast.Decl) bool {
-	if top, _, _ := strings.Cut(f.pkg, "/"); !f.test || f.nested || top == "docs" || top == "examples" || strings.HasSuffix(f.path, "example_test.go") {
+	top, _, _ := strings.Cut(f.pkg, "/")
+	if !f.test || f.nested || f.pkg == "internal/soak" || top == "docs" || top == "examples" || strings.HasSuffix(f.path, "example_test.go") {
 		return true
 	}
 	function, ok := d.(*ast.FuncDecl)

@@ -1,17 +1,16 @@
-// Command soak runs the whole of leat for minutes or hours. It checks that live heap, goroutines and file
-// descriptors are as many at the end as at the beginning. It is not a load test; bench is.
+// Package soak is a test that runs the whole of leat for minutes or hours. It checks that live heap, goroutines and
+// file descriptors are as many at the end as at the beginning. It is not a load test; bench is.
 //
 //	make soak                # two minutes, with the race detector
 //	make soak SOAKTIME=4h
-//	make soak SOAKFLAGS='-seed 7 -v -profile profiles'
+//	make soak SOAKFLAGS='-soak.seed=7 -soak.log -soak.profile=profiles'
 //
 // # What runs
 //
 // A test server listens on a loopback port with TLS; from ten minutes on it also speaks HTTP/2. Two replicas of a
-// program (replica.go) run beside each other. A replica has an API client, a manager with an admin server and
-// metrics, an election, a factory with shared informers, a controller with workers, cached clients behind a gate,
-// and a recorder. An observer (observer.go) lives as long as the soak: informers over HTTP and WebSocket, and a
-// recorder that is kept full. Visitors (visitors.go) are handlers, shares and informers that come and go there.
+// program (replica_test.go) run beside each other, with all that package program makes, an election and a gate. An
+// observer (observer_test.go) lives as long as the soak: informers over HTTP and WebSocket, and a recorder that is kept
+// full. Visitors are handlers, shares and informers that come and go there.
 //
 // # Rounds
 //
@@ -24,9 +23,17 @@
 // # The verdict
 //
 // The first quarter of the rounds is the warm-up: histories, tables of strings and pools fill. The median of the
-// second quarter is compared with the median of the last one; verdict.go has the bounds and the reason for each. In
-// the end everything stops, and no goroutine and no descriptor may be left.
+// second quarter is compared with the median of the last one; verdict_test.go has the bounds and the reason for each.
+// In the end everything stops, and no goroutine and no descriptor may be left.
 //
 // The seed decides what happens in which round. Goroutines and the network decide the rest, so a seed that failed
 // may pass the next time.
-package main
+//
+// # Promises
+//
+//  1. A soak fails if heap, goroutines or descriptors grow with the rounds, or if a goroutine or a descriptor is left.
+//
+// # Concurrency
+//
+// One goroutine runs the rounds. The parts of leat run on their own.
+package soak
