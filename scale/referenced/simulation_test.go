@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -12,15 +13,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/referenced"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -45,35 +47,18 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulatedFaults are the faults of which a simulation chooses. With the last ones, versions lie: a watch changes the
-// order of events, it loses events, and the server is restored.
-var simulatedFaults = []func(*simulation) faults.Effect{
-	func(s *simulation) faults.Effect {
-		code := []int{500, 503, 429, 403, 404, 502}[s.rand.IntN(6)]
-		return faults.Fail{Code: code, RetryAfter: time.Duration(s.rand.IntN(3)) * time.Second}
-	},
-	func(s *simulation) faults.Effect {
-		return faults.Delay{For: time.Duration(s.rand.IntN(40)) * time.Second}
-	},
-	func(s *simulation) faults.Effect { return faults.Stall{After: s.rand.IntN(400)} },
-	func(s *simulation) faults.Effect { return faults.Cut{After: s.rand.IntN(2000), Abrupt: s.coin()} },
-	func(*simulation) faults.Effect { return faults.RefuseWatchList{} },
-	func(s *simulation) faults.Effect {
-		return faults.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}
-	},
-	func(*simulation) faults.Effect { return faults.Duplicate{} },
-	func(*simulation) faults.Effect {
-		return faults.EndWatch{Error: &metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}}
-	},
-	func(*simulation) faults.Effect { return faults.StallEvents{} },
-	func(s *simulation) faults.Effect { return faults.Disconnect{Abrupt: s.coin()} },
-	func(*simulation) faults.Effect { return faults.Compact{} },
-	func(s *simulation) faults.Effect { return faults.Hold{Frames: s.rand.IntN(4)} },
-	func(*simulation) faults.Effect { return faults.Drop{} },
-	func(s *simulation) faults.Effect { return faults.Restore{To: s.past} },
-}
+// simulatedFaults are the faults of which a simulation chooses, in the form of package faultplan. In lies, versions
+// lie: a watch changes the order of events, it loses events, and the server is restored to a snapshot by inject.
+var (
+	simulatedFaults = []string{
+		"fail 500", "fail 503 retry-after=1s", "fail 429 retry-after=2s", "fail 403", "fail 404", "fail 502", "delay 1s", "delay 35s",
+		"stall 0", "stall 300", "cut 100", "cut 1500 abrupt", "refuse-watchlist", "short-watch 0s", "short-watch 2s abrupt", "duplicate",
+		"end-watch 410", "stall-events", "disconnect", "disconnect abrupt", "compact",
+	}
+	lies = []string{"hold", "hold 3", "drop", "drop", restore, restore}
+)
 
-const lies = 3 // of the faults
+const restore = "restore"
 
 // simulation is one seed.
 type simulation struct {
@@ -153,21 +138,22 @@ func (s *simulation) step() {
 }
 
 func (s *simulation) inject() {
-	kinds := len(simulatedFaults)
-	if s.exact {
-		kinds -= lies
+	from := simulatedFaults
+	if !s.exact {
+		from = slices.Concat(from, lies)
 	}
-	at := s.rand.IntN(kinds)
-	restore := at == len(simulatedFaults)-1
-	if restore {
+	text := from[s.rand.IntN(len(from))]
+	if text == restore {
 		s.Server.Heal()
 		synctest.Wait()
-	}
-	s.faults = append(s.faults, s.Server.Inject(faults.Fault{Times: 1 + s.rand.IntN(6), Effect: simulatedFaults[at](s)}))
-	if restore {
+		s.Server.Inject(faults.Fault{Effect: faults.Restore{To: s.past}})
 		s.past = s.Server.Snapshot()
 		fixture.Pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
+		return
 	}
+	f := must.Get(faultplan.Parse(text))(s).Fault
+	f.Times = 1 + s.rand.IntN(6)
+	s.faults = append(s.faults, s.Server.Inject(f))
 }
 
 // change changes a Secret or the references of a Widget.

@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/scale/scopes"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -46,49 +47,18 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulatedFaults are the faults of which a simulation chooses.
-var simulatedFaults = []func(*simulation) faults.Fault{
-	func(s *simulation) faults.Fault {
-		code := []int{500, 503, 504, 429, 403, 401, 404, 502}[s.rand.IntN(8)]
-		return faults.Fault{Times: 1 + s.rand.IntN(8), Effect: faults.Fail{Code: code, RetryAfter: time.Duration(s.rand.IntN(3)) * time.Second}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 3, Effect: faults.Delay{For: time.Duration(s.rand.IntN(40)) * time.Second}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.Stall{After: s.rand.IntN(400)}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.Cut{After: s.rand.IntN(2000), Abrupt: s.coin()}}
-	},
-	func(s *simulation) faults.Fault { return faults.Fault{Effect: faults.Stale{At: s.past}} },
-	func(*simulation) faults.Fault { return faults.Fault{Effect: faults.RefuseWatchList{}} },
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 4, Effect: faults.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Drop{}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(5), Effect: faults.Duplicate{}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Hold{Frames: s.rand.IntN(4)}}
-	},
-	func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(5), Effect: faults.Malform{}}
-	},
-	func(*simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.EndWatch{Error: &metav1.Status{
-			Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
-		}}}
-	},
-	func(*simulation) faults.Fault { return faults.Fault{Times: 1, Effect: faults.StallEvents{}} },
-	func(s *simulation) faults.Fault { return faults.Fault{Effect: faults.Disconnect{Abrupt: s.coin()}} },
-	func(*simulation) faults.Fault { return faults.Fault{Effect: faults.Compact{}} },
-	func(*simulation) faults.Fault { return faults.Fault{Effect: faults.Outage{}} },
-	func(s *simulation) faults.Fault { return faults.Fault{Effect: faults.Restore{To: s.past}} },
+// simulatedFaults are the faults of which a simulation chooses, in the form of package faultplan. A stale answer and a
+// restore need a snapshot, so inject makes them.
+var simulatedFaults = []string{
+	"fail 500 times=3", "fail 503 times=2 retry-after=1s", "fail 504 times=1", "fail 429 times=4 retry-after=2s", "fail 403 times=8",
+	"fail 401 times=2", "fail 404 times=6", "fail 502 times=5", "delay 1s times=3", "delay 35s times=3", "stall 0 times=1",
+	"stall 300 times=1", "cut 100 times=1", "cut 1500 abrupt times=1", "refuse-watchlist", "short-watch 0s times=4",
+	"short-watch 2s abrupt times=4", "drop times=1", "drop times=3", "duplicate times=5", "hold times=2", "hold 3 times=1",
+	"malform times=5", "end-watch 410 times=1", "stall-events times=1", "disconnect", "disconnect abrupt", "compact", "outage",
+	stale, stale, restore, restore,
 }
+
+const stale, restore = "stale", "restore"
 
 const (
 	simulatedNamespaces = 4
@@ -173,9 +143,9 @@ func (s *simulation) step() {
 	case n < 55:
 		s.write()
 	case n < 69:
-		s.pass(time.Duration(s.rand.ExpFloat64() * float64(3*time.Second)))
+		fixture.Pass(time.Duration(s.rand.ExpFloat64() * float64(3*time.Second)))
 	case n < 77:
-		s.inject(s.rand.IntN(len(simulatedFaults)))
+		s.inject()
 	case n < 84:
 		for _, f := range s.faults {
 			if s.coin() {
@@ -191,10 +161,6 @@ func (s *simulation) step() {
 	default:
 		s.remove()
 	}
-}
-
-func (s *simulation) pass(d time.Duration) {
-	fixture.Pass(d)
 }
 
 // add adds a scope. Without overlap, each scope has a namespace of its own.
@@ -258,34 +224,39 @@ func (s *simulation) write() {
 
 // inject injects a fault. A restore gets time to be noticed, because a server that has passed the former version cannot
 // be told from one that was not restored.
-func (s *simulation) inject(at int) {
-	restore := at == len(simulatedFaults)-1
-	if restore {
+func (s *simulation) inject() {
+	var f faults.Fault
+	switch text := simulatedFaults[s.rand.IntN(len(simulatedFaults))]; text {
+	case stale:
+		f.Effect = faults.Stale{At: s.past}
+	case restore:
 		s.Server.Heal()
 		synctest.Wait()
-	}
-	s.faults = append(s.faults, s.Server.Inject(simulatedFaults[at](s)))
-	if restore {
+		s.Server.Inject(faults.Fault{Effect: faults.Restore{To: s.past}})
 		s.past = s.Server.Snapshot()
-		s.pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
+		fixture.Pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
+		return
+	default:
+		f = must.Get(faultplan.Parse(text))(s).Fault
 	}
+	s.faults = append(s.faults, s.Server.Inject(f))
 }
 
 // settle ends all faults, and makes every scope list again. Dropped events are missing until a list.
 func (s *simulation) settle() {
 	close(s.ended)
 	s.Server.Heal()
-	s.pass(2 * time.Minute)
+	fixture.Pass(2 * time.Minute)
 	outage := s.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 	for range 10 {
 		s.write()
 	}
 	s.Server.Inject(faults.Fault{Effect: faults.Compact{}})
-	s.pass(time.Second)
+	fixture.Pass(time.Second)
 	outage.Remove()
-	s.pass(30 * time.Minute)
+	fixture.Pass(30 * time.Minute)
 	s.Server.Heal()
-	s.pass(2 * time.Minute)
+	fixture.Pass(2 * time.Minute)
 }
 
 // check compares the server with the cache, and the cache with the state of each handler.
