@@ -150,31 +150,6 @@ func TestWritersQueue(t *testing.T) {
 	require.Len(t, ix.Snapshot().Roots(), writers)
 }
 
-func TestSnapshotsStay(t *testing.T) {
-	ix := cache.New[*pod]()
-	pods := fill(ix, 5000)
-	first := ix.Snapshot()
-	list, version := first.List(), first.ResourceVersion()
-	for i, p := range pods {
-		txn := ix.Begin()
-		if i%2 == 0 {
-			txn.Delete(api.KeyOf(p))
-		} else {
-			changed := *p
-			changed.version = "changed"
-			txn.Set(&changed)
-		}
-		txn.Commit(strconv.Itoa(i))
-	}
-	require.Equal(t, list, first.List())
-	require.Equal(t, version, first.ResourceVersion())
-	for _, p := range pods {
-		got, ok := first.Get(api.KeyOf(p))
-		require.True(t, ok && got == p)
-	}
-	require.Equal(t, 2500, ix.Len())
-}
-
 func TestOrderDependsOnKeysAlone(t *testing.T) {
 	one, other := cache.New[*pod](), cache.New[*pod]()
 	fill(one, 3000)

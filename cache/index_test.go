@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,23 +87,6 @@ func TestIndexFuncIsAskedOnlyAsNeeded(t *testing.T) {
 	idx.Len("x")
 	ix.List()
 	require.Equal(t, 3, calls, "readers do not ask")
-}
-
-func TestEmptiedValuesAreRemoved(t *testing.T) {
-	ix := cache.New[*pod]()
-	idx := cache.AddIndex(ix, byTag)
-	for round := range 50 {
-		set(ix, &pod{name: "a", tags: []string{strconv.Itoa(round)}}, &pod{name: "b", tags: []string{"b"}})
-		require.ElementsMatch(t, []string{strconv.Itoa(round), "b"}, slices.Collect(idx.Values()))
-	}
-	txn := ix.Begin()
-	txn.Delete(api.Key{Name: "a"})
-	txn.Delete(api.Key{Name: "b"})
-	txn.Delete(api.Key{Name: "c"})
-	s := txn.Commit("2")
-	require.Empty(t, slices.Collect(idx.Values()))
-	require.Equal(t, cache.AddIndex(cache.New[*pod](), byTag).Len("a"), idx.Len("a"))
-	require.Zero(t, s.Len())
 }
 
 func TestManyValuesOfOneObject(t *testing.T) {

@@ -40,69 +40,6 @@ func empty(t *testing.T, q *queue) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestOrder(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	q.Put(at("b", "1"), "1")
-	q.Put(at("a", "2"), "2")
-	q.Put(at("b", "3"), "3")
-	q.Put(at("c", "4"), "4")
-	q.Delete(at("b", "5"), "5")
-	q.Put(at("a", "6"), "6")
-	require.Equal(t, 3, q.Len())
-	require.Equal(t, []string{
-		"Added ns/b#uid-b@1", "Updated ns/b#uid-b@3 from @1", "Deleted ns/b#uid-b@5",
-		"Added ns/a#uid-a@2", "Updated ns/a#uid-a@6 from @2",
-		"Added ns/c#uid-c@4",
-	}, lines(drain(t, q)))
-	require.Equal(t, 2, q.KnownLen())
-	require.Zero(t, q.Len())
-	_, known := q.Get(keyOf("b"))
-	require.False(t, known)
-}
-
-func TestRecreated(t *testing.T) {
-	old := incarnation("a", "first", "1")
-	for name, recreate := range map[string]func(q *queue){
-		"watch": func(q *queue) { q.Put(incarnation("a", "second", "9"), "9") },
-		"list":  func(q *queue) { q.Replace([]*thing{incarnation("a", "second", "9")}, "9") },
-	} {
-		t.Run(name+", old one popped", func(t *testing.T) {
-			q := deltafifo.New[*thing]()
-			q.Replace([]*thing{old}, "1")
-			drain(t, q)
-			recreate(q)
-			require.Equal(t, []string{
-				"Deleted ns/a#first@1 final state unknown", "Added ns/a#second@9",
-			}, lines(drain(t, q)))
-		})
-		t.Run(name+", old one still queued", func(t *testing.T) {
-			q := deltafifo.New[*thing]()
-			q.Replace(nil, "1")
-			drain(t, q)
-			q.Put(old, "2")
-			recreate(q)
-			require.Equal(t, []string{
-				"Added ns/a#first@1", "Deleted ns/a#first@1 final state unknown", "Added ns/a#second@9",
-			}, lines(drain(t, q)))
-		})
-	}
-	t.Run("and deleted, all in a gap", func(t *testing.T) {
-		q := deltafifo.New[*thing]()
-		q.Put(old, "1")
-		drain(t, q)
-		q.Delete(incarnation("a", "second", "9"), "9")
-		require.Equal(t, []string{"Deleted ns/a#first@1 final state unknown"}, lines(drain(t, q)),
-			"what is gone is what was known, not what was never seen")
-	})
-	t.Run("an empty UID is no other UID", func(t *testing.T) {
-		q := deltafifo.New[*thing]()
-		q.Put(incarnation("a", "", "1"), "1")
-		q.Put(incarnation("a", "x", "2"), "2")
-		q.Put(incarnation("a", "", "3"), "3")
-		require.Equal(t, []string{"Added ns/a#@1", "Updated ns/a#x@2 from @1", "Updated ns/a#@3 from @2"}, lines(drain(t, q)))
-	})
-}
-
 // TestLargeListAfterTheLastDeletion has a pending deletion when a list arrives for which the buffer grows.
 func TestLargeListAfterTheLastDeletion(t *testing.T) {
 	q := deltafifo.New[*thing]()
@@ -117,34 +54,6 @@ func TestLargeListAfterTheLastDeletion(t *testing.T) {
 	got := lines(drain(t, q))
 	require.Len(t, got, 1+len(list))
 	require.Equal(t, "Deleted ns/a#uid-a@2", got[0])
-}
-
-// TestReplaceComparesPointers has lists with known pointers, and with copies of the same version. A copy may differ
-// from the known object, for example after a restore from a backup, so it is a change.
-func TestReplaceComparesPointers(t *testing.T) {
-	q := deltafifo.New[*thing]()
-	a, b := at("a", "1"), at("b", "1")
-	q.Replace([]*thing{a, b}, "1")
-	drain(t, q)
-	newer := at("b", "2")
-	q.Replace([]*thing{newer, a}, "2")
-	require.Equal(t, []string{"Updated ns/b#uid-b@2 from @1"}, lines(drain(t, q)))
-	q.Replace([]*thing{a, newer}, "3")
-	noop := drain(t, q)
-	require.Empty(t, noop.Objects)
-	require.Equal(t, "3", noop.ResourceVersion, "only the version is new")
-
-	again := at("a", "1")
-	q.Replace([]*thing{again, newer}, "2")
-	got := drain(t, q)
-	require.Equal(t, []string{"Updated ns/a#uid-a@1 from @1"}, lines(got))
-	require.Same(t, a, got.Objects[0].Changes[0].Old)
-	require.Same(t, again, got.Objects[0].Changes[0].Object)
-	require.Equal(t, "2", got.ResourceVersion, "a list may set the version back")
-
-	q.Replace([]*thing{incarnation("a", "other", "1"), newer}, "4")
-	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Added ns/a#other@1"},
-		lines(drain(t, q)), "another UID with the same version is another object")
 }
 
 func TestVersions(t *testing.T) {

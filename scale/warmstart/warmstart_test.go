@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -384,40 +383,6 @@ func TestExpired(t *testing.T) {
 	})
 }
 
-// TestCutAnywhere kills an agent at every fifth byte that it writes. The next one sees what the file says, and then the
-// present state.
-func TestCutAnywhere(t *testing.T) {
-	var file []byte
-	var states []map[string]string // that the agent has shown
-	onMachine(t, func(m *machine) {
-		m.set("a", "1")
-		p := m.start(informer.Options[*configMap]{})
-		states = append(states, p.values())
-		for _, do := range []func(){
-			func() { m.set("b", "1") }, func() { m.set("a", "2") }, func() { m.delete("b") }, func() { m.set("b", "3") },
-		} {
-			do()
-			states = append(states, p.values())
-		}
-		p.end()
-		file = must.Get(os.ReadFile(m.o.Path))(m)
-	})
-	seen := 0
-	path, client := filepath.Join(t.TempDir(), "file"), unreachable(t)
-	for cut := len(file) % 5; cut <= len(file); cut += 5 {
-		require.NoError(t, os.WriteFile(path, file[:cut], 0o600))
-		got, version, ok := readBack(t, client, path)
-		if !ok {
-			require.Zero(t, seen, "a longer file is not less")
-			continue
-		}
-		at := slices.IndexFunc(states, func(s map[string]string) bool { return maps.Equal(s, got) })
-		require.GreaterOrEqual(t, at, max(seen-1, 0), "%v at version %s after %d bytes", got, version, cut)
-		seen = at + 1
-	}
-	require.Equal(t, len(states), seen)
-}
-
 // TestBadFiles starts an agent from a file that is not what it wrote. The agent sees the present state, at most one
 // line of the log says why the file is not used, and the next start is warm.
 func TestBadFiles(t *testing.T) {
@@ -490,24 +455,6 @@ func flip(at int) func(file []byte) []byte {
 		file[at] ^= 1
 		return file
 	}
-}
-
-// readBack lists from a file. The source must not be asked.
-func readBack(t *testing.T, client *apiclient.Client, path string) (got map[string]string, version string, ok bool) {
-	t.Helper()
-	w := must.Get(warmstart.New(apiclient.NewPartial[*configMap](client, configMaps, ""), warmstart.Options{Path: path, Cluster: "test"}))(t)
-	defer w.Close()
-	got = map[string]string{}
-	meta, err := w.List(t.Context(), api.Options[*configMap]{DropManagedFields: true}, func(o *configMap) error {
-		got[o.Name] = o.Data["value"]
-		return nil
-	})
-	if !w.Status().Warm {
-		require.Error(t, err)
-		return nil, "", false
-	}
-	require.NoError(t, err)
-	return got, meta.ResourceVersion, true
 }
 
 var errUnreachable = errors.New("unreachable")
