@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/workqueue"
 )
 
 type benchObject struct{ metav1.ObjectMeta }
@@ -75,36 +74,6 @@ func BenchmarkEvent(b *testing.B) {
 				i++
 			}
 			require.NotZero(b, reconciles)
-		})
-	}
-}
-
-// BenchmarkHistory records one reconcile with one cause. The history has the key already, or does not.
-func BenchmarkHistory(b *testing.B) {
-	for _, bench := range []struct {
-		name  string
-		limit int
-		keys  int
-	}{
-		{"keys=known", defaultHistory, defaultHistory},
-		{"keys=new", defaultHistory, 4 * defaultHistory},
-		{"keys=none", -1, defaultHistory},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			c := New("bench", Func[api.Key](func(context.Context, api.Key) (Result, error) { return Result{}, nil }), Options{Tuning: Tuning{History: bench.limit}})
-			attempts := make([]*ended[api.Key], bench.keys)
-			for i := range attempts {
-				key := api.Key{Namespace: "default", Name: fmt.Sprint("web-", i)}
-				attempts[i] = &ended[api.Key]{outcome: Succeeded, attempt: c.newAttempt(workqueue.Work[api.Key]{
-					Key: key, Causes: []workqueue.Cause{{Source: "pods", Event: eventUpdate, Object: api.FormatKey(key), Version: "4711"}},
-				})}
-			}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				c.remember(attempts[i%len(attempts)])
-				i++
-			}
 		})
 	}
 }

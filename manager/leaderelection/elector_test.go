@@ -459,28 +459,6 @@ func TestLastError(t *testing.T) {
 	})
 }
 
-// TestFailedRequestsAreRetried runs for an hour in which every third request fails.
-func TestFailedRequestsAreRetried(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
-		<-a.Elected()
-		var injected []*testserver.Injection
-		for range 400 {
-			<-time.After(3 * time.Second)
-			injected = append(injected, s.Inject(faults.Fault{
-				Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Skip: 1, Times: 1, Effect: faults.Fail{Code: http.StatusInternalServerError},
-			}))
-		}
-		require.True(t, a.Leading())
-		require.NoError(t, a.end())
-		failed := 0
-		for _, i := range injected {
-			failed += i.Seen()
-		}
-		require.Greater(t, failed, 300)
-	})
-}
-
 func TestConflictsOfARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
