@@ -1,17 +1,11 @@
 package websocket_test
 
 import (
-	"bufio"
-	"context"
-	"encoding/binary"
-	"encoding/pem"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,13 +14,11 @@ import (
 	ws "github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/internal/fixture/must"
-	"github.com/leatproject/leat/testserver"
 )
 
 // onLoopback serves a handler on a real socket.
@@ -157,158 +149,4 @@ func TestResets(t *testing.T) {
 			require.ErrorIs(t, must.Err(collect(lw, t.Context())), syscall.ECONNRESET)
 		})
 	}
-}
-
-// tunnels is a proxy for HTTP CONNECT.
-type tunnels struct {
-	authorization string // the required value
-	asked         chan string
-}
-
-func (p *tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.asked <- r.Method + " " + r.Host
-	if r.Header.Get("Proxy-Authorization") != p.authorization {
-		w.WriteHeader(http.StatusProxyAuthRequired)
-		return
-	}
-	out, err := net.Dial("tcp", r.Host)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	in, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		_ = out.Close()
-		return
-	}
-	_, _ = io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
-	join(in, out)
-}
-
-// join forwards bytes in both directions until one side closes.
-func join(a, b net.Conn) {
-	var done sync.WaitGroup
-	done.Go(func() { _, _ = io.Copy(a, b); _ = a.Close() })
-	done.Go(func() { _, _ = io.Copy(b, a); _ = b.Close() })
-	done.Wait()
-}
-
-// socks is a SOCKS5 proxy (RFC 1928) with a user name and a password (RFC 1929).
-func socks(t *testing.T, user, password string, asked chan<- string) string {
-	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	var done sync.WaitGroup
-	done.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			done.Go(func() {
-				defer c.Close()
-				if out := negotiate(c, user, password, asked); out != nil {
-					join(c, out)
-				}
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		done.Wait()
-	})
-	return l.Addr().String()
-}
-
-func negotiate(c net.Conn, user, password string, asked chan<- string) net.Conn {
-	r := bufio.NewReader(c)
-	counted := func() string { // a byte with the length, then the bytes
-		n, _ := r.ReadByte()
-		b := make([]byte, n)
-		_, _ = io.ReadFull(r, b)
-		return string(b)
-	}
-	_, _ = r.ReadByte() // the version
-	_ = counted()       // the methods
-	_, _ = c.Write([]byte{5, 2})
-	_, _ = r.ReadByte() // the version
-	if u, p := counted(), counted(); u != user || p != password {
-		_, _ = c.Write([]byte{1, 1})
-		return nil
-	}
-	_, _ = c.Write([]byte{1, 0})
-	head := make([]byte, 4)
-	_, _ = io.ReadFull(r, head)
-	var host string
-	if head[3] == 1 {
-		ip := make(net.IP, 4)
-		_, _ = io.ReadFull(r, ip)
-		host = ip.String()
-	} else {
-		host = counted()
-	}
-	port := make([]byte, 2)
-	_, _ = io.ReadFull(r, port)
-	address := net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(port))))
-	asked <- "SOCKS " + address
-	out, err := net.Dial("tcp", address)
-	if err != nil {
-		return nil
-	}
-	_, _ = c.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
-	return out
-}
-
-// TestProxies watches a server with TLS through each kind of proxy.
-func TestProxies(t *testing.T) {
-	s := testserver.New(testserver.Options{TLS: true})
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	address := l.Addr().String()
-
-	const basic = "Basic am9lOnMzY3IzdC10MGtlbg==" // joe:s3cr3t-t0ken
-	asked := make(chan string, 10)
-	plain := httptest.NewServer(&tunnels{authorization: basic, asked: asked})
-	t.Cleanup(plain.Close)
-	secure := httptest.NewTLSServer(&tunnels{authorization: basic, asked: asked})
-	t.Cleanup(secure.Close)
-	ca := append(s.CA(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})...)
-	socksAddress := socks(t, "joe", secret, asked)
-	first := func(t *testing.T, proxy string) error {
-		u := must.Get(url.Parse(proxy))(t)
-		client := newClient(t, apiclient.Config{Host: "https://" + address, ProxyURL: u, TLS: apiclient.TLS{CAData: ca}})
-		lw := websocket.Watch(apiclient.NewPartial[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, ""))
-		for e, err := range lw.Watch(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}) {
-			if err == nil {
-				require.NotEmpty(t, e.Object.GetName())
-			}
-			return err
-		}
-		return errors.New("nothing came")
-	}
-	for name, c := range map[string]struct{ proxy, asked string }{
-		"HTTP":  {"http://joe:" + secret + "@" + plain.Listener.Addr().String(), "CONNECT " + address},
-		"HTTPS": {"https://joe:" + secret + "@" + secure.Listener.Addr().String(), "CONNECT " + address},
-		"SOCKS": {"socks5://joe:" + secret + "@" + socksAddress, "SOCKS " + address},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, first(t, c.proxy))
-			require.Equal(t, c.asked, <-asked)
-		})
-	}
-	t.Run("a proxy that refuses", func(t *testing.T) {
-		err := first(t, "http://joe:"+secret+"x@"+plain.Listener.Addr().String())
-		require.ErrorContains(t, err, "Proxy Authentication Required")
-		require.NotContains(t, err.Error(), secret)
-		require.NotEmpty(t, <-asked)
-	})
-	t.Run("a proxy without a route", func(t *testing.T) {
-		address = "127.0.0.1:1"
-		require.ErrorContains(t, first(t, "http://joe:"+secret+"@"+plain.Listener.Addr().String()), "Bad Gateway")
-	})
 }
