@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -95,83 +96,63 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulatedFault is a fault of a simulation.
+// simulatedFault is a fault of a simulation, with forms of which it chooses.
 type simulatedFault struct {
 	name string
 	// list is the kind of first list that an informer needs to meet the fault there: "streamed", "paged", or empty if
 	// the kind does not matter.
-	list string
-	make func(*simulation) faults.Fault
+	list  string
+	forms []string // as in package faultplan; empty for those that need a snapshot or a kind of frame
 }
 
 // simulatedFaults are the faults of which a simulation chooses: every fault of the test server, except lists without an
 // end, because the simulation would not end either. Lists are rare, so every other seed begins with one of these faults
 // in place. No fault then depends on luck.
 var simulatedFaults = []simulatedFault{
-	{"fail", "", func(s *simulation) faults.Fault {
-		code := []int{500, 503, 504, 429, 403, 401, 404, 502}[s.rand.IntN(8)]
-		return faults.Fault{Times: 1 + s.rand.IntN(4), Effect: faults.Fail{Code: code, RetryAfter: time.Duration(s.rand.IntN(3)) * time.Second}}
+	{"fail", "", []string{
+		"fail 500 times=2", "fail 503 times=4 retry-after=1s", "fail 504 times=1", "fail 429 times=3 retry-after=2s", "fail 403 times=2",
+		"fail 401 times=1", "fail 404 times=4", "fail 502 times=3",
 	}},
-	{"garbage", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(2), Effect: faults.Fail{Code: 200, Body: []byte(`{"kind":"SimulatedList","items":[{`)}}
+	{"garbage", "", []string{`fail 200 body="{\"kind\":\"SimulatedList\",\"items\":[{" times=2`}},
+	{"delay", "", []string{"delay 1s times=3", "delay 12s times=3", "delay 35s times=3"}},
+	{"stall", "", []string{"stall times=1", "stall 50 times=1", "stall 350 times=1"}},
+	{"reset", "", []string{"reset times=1", "reset times=3"}},
+	{"cut", "", []string{"cut 0 times=1", "cut 150 abrupt times=1", "cut 700 times=1", "cut 1800 abrupt times=1"}},
+	{"stale", "", nil},
+	{"refuse WatchList", "streamed", []string{"refuse-watchlist"}},
+	{"ignore limit", "paged", []string{"ignore-limit"}},
+	{"short watch", "", []string{"short-watch 0s times=4", "short-watch 1s abrupt times=4", "short-watch 2s times=4"}},
+	{"drop event", "", []string{"drop times=1", "drop times=3"}},
+	{noEnd, "streamed", nil},
+	{"duplicate event", "", []string{"duplicate times=1", "duplicate times=5"}},
+	{"hold event", "", []string{"hold times=1", "hold 1 times=3", "hold 3 times=2"}},
+	{"malform", "", []string{"malform times=1", "malform times=5"}},
+	{"cut frame", "", []string{"cut-frame 0 times=1", "cut-frame 60 abrupt times=1", "cut-frame 180 times=1"}},
+	{"end watch", "", []string{
+		"end-watch times=1", "end-watch abrupt times=1", "end-watch 410 times=1", "end-watch 429 abrupt times=1", "end-watch 500 times=1",
 	}},
-	{"delay", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 3, Effect: faults.Delay{For: time.Duration(s.rand.IntN(40)) * time.Second}}
-	}},
-	{"stall", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.Stall{After: s.rand.IntN(400)}}
-	}},
-	{"reset", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Reset{}}
-	}},
-	{"cut", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.Cut{After: s.rand.IntN(2000), Abrupt: s.coin()}}
-	}},
-	{"stale", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Effect: faults.Stale{At: s.past}}
-	}},
-	{"refuse WatchList", "streamed", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.RefuseWatchList{}} }},
-	{"ignore limit", "paged", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.IgnoreLimit{}} }},
-	{"short watch", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 4, Effect: faults.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
-	}},
-	{"drop event", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Drop{}}
-	}},
-	{"no end of the initial list", "streamed", func(*simulation) faults.Fault {
-		return faults.Fault{Match: faults.Match{Frames: []watch.EventType{faults.InitialEventsEnd}}, Times: 1, Effect: faults.Drop{}}
-	}},
-	{"duplicate event", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(5), Effect: faults.Duplicate{}}
-	}},
-	{"hold event", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Hold{Frames: s.rand.IntN(4)}}
-	}},
-	{"malform", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1 + s.rand.IntN(5), Effect: faults.Malform{}}
-	}},
-	{"cut frame", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.CutFrame{At: s.rand.IntN(200), Abrupt: s.coin()}}
-	}},
-	{"end watch", "", func(s *simulation) faults.Fault {
-		status := []*metav1.Status{
-			nil,
-			{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired},
-			{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests},
-			{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError},
-		}[s.rand.IntN(4)]
-		return faults.Fault{Times: 1, Effect: faults.EndWatch{Error: status, Abrupt: s.coin()}}
-	}},
-	{"stall events", "", func(*simulation) faults.Fault {
-		return faults.Fault{Times: 1, Effect: faults.StallEvents{}}
-	}},
-	{"disconnect", "", func(s *simulation) faults.Fault {
-		return faults.Fault{Effect: faults.Disconnect{Abrupt: s.coin()}}
-	}},
-	{"compact", "", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.Compact{}} }},
-	{restored, "", func(s *simulation) faults.Fault { return faults.Fault{Effect: faults.Restore{To: s.past}} }},
-	{"outage", "", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.Outage{}} }},
+	{"stall events", "", []string{"stall-events times=1"}},
+	{"disconnect", "", []string{"disconnect", "disconnect abrupt"}},
+	{"compact", "", []string{"compact"}},
+	{restored, "", nil},
+	{"outage", "", []string{"outage"}},
 }
+
+func (f simulatedFault) make(s *simulation) faults.Fault {
+	switch f.name {
+	case "stale":
+		return faults.Fault{Effect: faults.Stale{At: s.past}}
+	case restored:
+		return faults.Fault{Effect: faults.Restore{To: s.past}}
+	case noEnd:
+		return faults.Fault{Match: faults.Match{Frames: []watch.EventType{faults.InitialEventsEnd}}, Times: 1, Effect: faults.Drop{}}
+	}
+	parsed, err := faultplan.Parse(f.forms[s.rand.IntN(len(f.forms))])
+	require.NoError(s.t, err)
+	return parsed.Fault
+}
+
+const noEnd = "no end of the initial list"
 
 const restored = "restore"
 
