@@ -192,10 +192,8 @@ func TestBytesAreCountedBeforeDecompression(t *testing.T) {
 func TestAWatchOverWebSocketIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(testserver.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- server.Run(ctx) }()
-		cfg := to(server)
+		fixture.Start(t, server.Run)
+		ctx, cfg := t.Context(), to(server)
 		var seen []apiclient.Request
 		cfg.OnRequest = collect(&seen)
 		pods := apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "default")
@@ -216,8 +214,6 @@ func TestAWatchOverWebSocketIsObserved(t *testing.T) {
 		require.NoError(t, seen[1].Err)
 		require.Equal(t, http.StatusNotFound, seen[2].Code)
 		require.True(t, apierrors.IsNotFound(seen[2].Err))
-		cancel()
-		require.NoError(t, <-done)
 	})
 }
 

@@ -2,7 +2,6 @@ package informer_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -32,15 +31,9 @@ func serve(t *testing.T, o testserver.Options) (*testserver.Server, *apiclient.P
 	for n := range 3 {
 		must.Get(server.Create(widgets, named(fmt.Sprint("w", n), n)))(t)
 	}
+	fixture.Start(t, server.Run)
 	client := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
-	t.Cleanup(func() {
-		client.CloseIdleConnections()
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	t.Cleanup(client.CloseIdleConnections)
 	return server, apiclient.NewPartial[*widget](client, widgets, "")
 }
 
@@ -95,6 +88,17 @@ func TestRunEndsInEveryState(t *testing.T) {
 	}
 }
 
+// synced runs an informer with a recorder until both have the first list.
+func synced(t *testing.T, lw api.ListerWatcher[*widget], o informer.Options[*widget]) (*informer.Informer[*widget], *recorder) {
+	t.Helper()
+	i, r := informer.New(lw, o), new(recorder)
+	subscribe(t, i, r.handle, informer.HandlerOptions{})
+	running(t, i)
+	<-i.Synced()
+	synctest.Wait()
+	return i, r
+}
+
 // TestCacheSurvivesMisbehavingServer injects one kind of misbehaviour at a time after the first list, for ten minutes
 // each. The cache must not change meanwhile, and must follow the server again afterwards.
 func TestCacheSurvivesMisbehavingServer(t *testing.T) {
@@ -125,12 +129,7 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 	} {
 		fixture.Bubble(t, name, func(t *testing.T) {
 			server, lw := serve(t, testserver.Options{})
-			i := informer.New(lw, options(t))
-			var r recorder
-			subscribe(t, i, r.handle, informer.HandlerOptions{})
-			running(t, i)
-			<-i.Synced()
-			synctest.Wait()
+			i, r := synced(t, lw, options(t))
 			before := i.Cache().List()
 			require.Len(t, r.take(), 3)
 			for _, f := range append(faults, cut...) {
@@ -176,12 +175,7 @@ func TestAnswersOfAnotherKindAreFailures(t *testing.T) {
 					err = e
 				}
 			}
-			i := informer.New(lw, o)
-			var r recorder
-			subscribe(t, i, r.handle, informer.HandlerOptions{})
-			running(t, i)
-			<-i.Synced()
-			synctest.Wait()
+			i, r := synced(t, lw, o)
 			before := i.Cache().List()
 			require.Len(t, r.take(), 3)
 			answers := map[string]faults.Effect{"list": faults.Fail{Code: 500}, "watch": faults.Fail{Code: 410}}
@@ -234,12 +228,7 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 				server.Inject(faults.Fault{Match: faults.Match{Name: "foreign"}, Effect: faults.Malform{Mangle: mangle}})
 				o := options(t)
 				o.NoWatchList = paged
-				i := informer.New(apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
-				var r recorder
-				subscribe(t, i, r.handle, informer.HandlerOptions{})
-				running(t, i)
-				<-i.Synced()
-				synctest.Wait()
+				i, r := synced(t, apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
 				require.ElementsMatch(t, []string{"Added w0 0 initial", "Added w1 1 initial", "Added w2 2 initial"}, r.take())
 				status := i.Status().Reflector
 				require.Equal(t, 1, status.Counters.Malformed)
@@ -263,12 +252,7 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 func TestRelistOfUnchangedObjectsNotifiesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
-		i := informer.New(lw, options(t))
-		var r recorder
-		subscribe(t, i, r.handle, informer.HandlerOptions{})
-		running(t, i)
-		<-i.Synced()
-		synctest.Wait()
+		i, r := synced(t, lw, options(t))
 		before := i.Cache().List()
 		r.take()
 		outage := server.Inject(faults.Fault{Effect: faults.Outage{}})
@@ -294,12 +278,7 @@ func TestNoListReuse(t *testing.T) {
 			server, lw := serve(t, testserver.Options{})
 			o := options(t)
 			o.NoListReuse, o.NoWatchList = noReuse, true
-			i := informer.New(lw, o)
-			var r recorder
-			subscribe(t, i, r.handle, informer.HandlerOptions{})
-			running(t, i)
-			<-i.Synced()
-			synctest.Wait()
+			i, r := synced(t, lw, o)
 			r.take()
 			server.Inject(faults.Fault{
 				Match: faults.Match{Frames: []watch.EventType{faults.Item}, Name: "w1"},

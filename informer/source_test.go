@@ -10,7 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -18,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 )
 
 // widget is an object type as a user declares it. Fields that it does not declare are dropped.
@@ -167,15 +167,8 @@ func options(t *testing.T) informer.Options[*widget] {
 
 // running runs an informer until the test ends. stop ends it earlier. An error of Run fails the test.
 func running[T api.Object](t *testing.T, i *informer.Informer[T]) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- i.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	return stop
+	t.Helper()
+	return fixture.Start(t, i.Run)
 }
 
 // onSource runs a test in a bubble, with a source.

@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,13 +40,7 @@ func TestHeardWithinOfAnIdleWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := served(t)
 		i := mapInformer(server.Connect(nil))
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- i.Run(ctx) }()
-		defer func() {
-			cancel()
-			require.NoError(t, <-ended)
-		}()
+		server.Start(i.Run)
 		<-i.Synced()
 		check := manager.HeardWithin(2*time.Minute, func() []informer.Status { return []informer.Status{i.Status()} })
 		for range 30 { // a server sends bookmarks only if anything in it has changed

@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -78,15 +79,10 @@ func track(t *testing.T, o options) (s *tracker, r *reflector.Reflector[*thing],
 	s = &tracker{list: []thing{*at("a", "7"), *at("b", "7")}, events: make(chan api.Event[*thing])}
 	store = newRecorder()
 	r = reflector.New[*thing](s, store, o)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
+	stop = fixture.Start(t, r.Run)
 	synctest.Wait()
 	require.Len(t, store.log(), 1)
-	return s, r, store, func() {
-		cancel()
-		require.NoError(t, <-ended)
-	}
+	return s, r, store, stop
 }
 
 func changed(name string) thing {

@@ -446,9 +446,7 @@ func TestCertificateErrorsAreExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testserver.New(testserver.Options{TLS: true})
 		other := testserver.New(testserver.Options{TLS: true})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
+		fixture.Start(t, s.Run)
 		lw := websocket.Watch(apiclient.NewTyped[*corev1.Pod](newClient(t, apiclient.Config{
 			Host:        s.URL(),
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
@@ -459,8 +457,6 @@ func TestCertificateErrorsAreExplained(t *testing.T) {
 		require.ErrorAs(t, err, &typed)
 		require.ErrorAs(t, err, new(x509.UnknownAuthorityError))
 		require.ErrorContains(t, err, `subject "CN=testserver"`)
-		cancel()
-		require.NoError(t, <-done)
 	})
 }
 
