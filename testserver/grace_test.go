@@ -1,8 +1,6 @@
 package testserver_test
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -193,15 +191,9 @@ func TestClientsSeeAPodWithoutANodeBeforeItGoes(t *testing.T) {
 
 // TestAListenerPausesDeletions requires the default of a server on a listener.
 func TestAListenerPausesDeletions(t *testing.T) {
-	s := testserver.New(testserver.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	pods := "http://" + l.Addr().String() + podsPath
+	pods := "http://" + onLoopback(t, testserver.Options{}).address + podsPath
 	send := func(method, url, body string) {
-		r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		a, err := http.DefaultClient.Do(r)
@@ -213,6 +205,4 @@ func TestAListenerPausesDeletions(t *testing.T) {
 	start := time.Now()
 	send(http.MethodDelete, pods+"/p", "")
 	require.GreaterOrEqual(t, time.Since(start), time.Millisecond)
-	cancel()
-	require.NoError(t, <-ended)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -41,13 +42,7 @@ func onLoopback(t *testing.T, o testserver.Options) *loopbackServer {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &loopbackServer{T: t, Server: testserver.New(o), address: l.Addr().String()}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	fixture.Start(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	return s
 }
 

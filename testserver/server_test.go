@@ -1,9 +1,7 @@
 package testserver_test
 
 import (
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 
@@ -29,16 +27,11 @@ func TestListThenWatch(t *testing.T) {
 
 func TestRealListener(t *testing.T) {
 	for _, o := range []testserver.Options{{}, {HTTP2: true}} {
-		srv := testserver.New(o)
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- srv.Serve(ctx, l) }()
-		url := "http://" + l.Addr().String()
+		srv := onLoopback(t, o)
+		url := "http://" + srv.address
 		transport := &http.Transport{}
 		if o.HTTP2 {
-			url = "https://" + l.Addr().String()
+			url = "https://" + srv.address
 			transport.TLSClientConfig = srv.TLSConfig()
 			transport.ForceAttemptHTTP2 = true
 		}
@@ -47,23 +40,16 @@ func TestRealListener(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, res.StatusCode)
 		require.NoError(t, res.Body.Close())
-		cancel()
-		require.NoError(t, <-done)
 		transport.CloseIdleConnections()
 	}
 }
 
 // TestFaultsOnARealListener injects faults on real sockets. A reset must arrive as a reset.
 func TestFaultsOnARealListener(t *testing.T) {
-	srv := testserver.New(testserver.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ctx, l) }()
+	srv := onLoopback(t, testserver.Options{})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func() error {
-		res, err := client.Get("http://" + l.Addr().String() + podsPath)
+		res, err := client.Get("http://" + srv.address + podsPath)
 		if err != nil {
 			return err
 		}
@@ -76,7 +62,7 @@ func TestFaultsOnARealListener(t *testing.T) {
 	require.Error(t, get())
 	require.Equal(t, 1, reset.Seen())
 
-	res, err := client.Get("http://" + l.Addr().String() + podsPath + "?watch=1")
+	res, err := client.Get("http://" + srv.address + podsPath + "?watch=1")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	outage := srv.Inject(faults.Fault{Effect: faults.Outage{}})
@@ -86,6 +72,4 @@ func TestFaultsOnARealListener(t *testing.T) {
 	require.GreaterOrEqual(t, outage.Seen(), 2)
 	srv.Heal()
 	require.NoError(t, get())
-	cancel()
-	require.NoError(t, <-done)
 }
