@@ -216,7 +216,7 @@ func TestWhereLeatIsWorse(t *testing.T) {
 	require.Contains(t, b.String(), "In no figure of this run")
 }
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/page.md again")
+var rewrite = flag.Bool("rewrite", false, "write testdata/page.md and docs/fields.svg again")
 
 func TestPage(t *testing.T) {
 	verdicts := Judge([]Target{
@@ -233,6 +233,16 @@ func TestPage(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, Verdicts(&text, verdicts))
 	require.Contains(t, text.String(), `events has no "nobody"`)
+}
+
+// TestFields compares the picture of docs/fields.md with what masks keep.
+func TestFields(t *testing.T) {
+	const file = "../../docs/fields.svg"
+	picture := must.Get(Fields())(t)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(picture), 0o644))
+	}
+	require.Equal(t, string(must.Get(os.ReadFile(file))(t)), picture, "go test ./report -rewrite writes it again")
 }
 
 func TestNumber(t *testing.T) {

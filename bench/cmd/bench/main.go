@@ -159,6 +159,11 @@ func (o *options) write(result *runner.Result, verdicts []report.Verdict) error 
 		for name, content := range charts {
 			files[filepath.Join(o.docs, "benchmarks", name+".svg")] = []byte(content)
 		}
+		fields, err := report.Fields()
+		if err != nil {
+			return err
+		}
+		files[filepath.Join(o.docs, "fields.svg")] = []byte(fields)
 		files[filepath.Join(o.docs, "scale.md")] = []byte(report.Scale(result))
 		files[filepath.Join(o.docs, "benchmarks", "rows.md")] = []byte(report.Rows(result))
 		files[filepath.Join(o.docs, "benchmarks.md")] = []byte(report.Markdown(result, verdicts, report.ChartNames(charts)))
