@@ -56,6 +56,9 @@ type Options struct {
 	// millisecond after Serve was called, and otherwise none, because a test in memory need not let time pass for a
 	// deletion. A negative value means none.
 	DeletionPause time.Duration
+	// MaxObjects is the number of objects at which the server is full. It then answers the creation of another one like
+	// kube-apiserver whose etcd is full: 500 "etcdserver: mvcc: database space exceeded". Zero means no limit.
+	MaxObjects int
 	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, the answer is 200 with an
 	// ERROR event that contains the 410, as in kube-apiserver.
 	ExpiredStatus bool

@@ -99,9 +99,9 @@ func (s *Server) writerOptions() writer.Options {
 	o := s.options
 	return writer.Options{
 		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
-		NamespaceLifecycle: o.NamespaceLifecycle,
-		Definition:         s.extension.Definition,
-		Settle:             s.extension.Settle,
+		NamespaceLifecycle: o.NamespaceLifecycle, MaxObjects: o.MaxObjects,
+		Definition: s.extension.Definition,
+		Settle:     s.extension.Settle,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ client-go with JSON. They cannot write.`,
 	o.serve.Flags(flags)
 	flags.VisitAll(func(f *flag.Flag) {
 		// A replay has its state from the recording, takes no writes, and serves one cluster.
-		if f.Name != "data" && f.Name != "lenient" && f.Name != "max-clusters" {
+		if !slices.Contains([]string{"data", "lenient", "max-clusters", "max-objects"}, f.Name) {
 			cmd.Flags().AddGoFlag(f)
 		}
 	})

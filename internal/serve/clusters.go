@@ -70,8 +70,14 @@ func (c *clusters) actions() map[string]action {
 		"GET /clusters/{name}":            c.get,
 		"PUT /clusters/{name}":            c.create,
 		"DELETE /clusters/{name}":         c.remove,
+		"POST /clusters/{name}":           refusePost,
 		"GET /clusters/{name}/kubeconfig": c.kubeconfig,
 	}
+}
+
+// refusePost answers what a client may try first. http.ServeMux would redirect it.
+func refusePost(*http.Request) (any, error) {
+	return nil, &failure{http.StatusMethodNotAllowed, errors.New("PUT creates a cluster, and POST does not")}
 }
 
 func (c *clusters) list(*http.Request) (any, error) {

@@ -44,6 +44,7 @@ func TestClustersComeAndGo(t *testing.T) {
 		{404, "GET", "/clusters/%1b%5b2J/faults", `there is no cluster "\x1b[2J"`},
 		{400, "PUT", "/clusters/c?form=a", `cluster c: the only parameter is from=NAME, and got "form=a"`},
 		{400, "PUT", "/clusters/c?from=", `cluster c: the only parameter is from=NAME, and got "from="`},
+		{405, "POST", "/clusters/c", "PUT creates a cluster, and POST does not"},
 		{400, "PUT", "/clusters/C", `cluster "C": a name has at most 63 characters of a-z, 0-9 and -`},
 		{400, "PUT", "/clusters/-c", `cluster "-c": a name has`},
 		{400, "PUT", "/clusters/" + strings.Repeat("x", 10_000), `a name has`},
@@ -70,6 +71,22 @@ func TestClustersComeAndGo(t *testing.T) {
 	watch = must.Get(http.Get(p.api + in("a") + "?watch=true"))(t)
 	defer watch.Body.Close()
 	p.end()
+}
+
+// TestAFullCluster creates one object too many. Each cluster has the limit for itself.
+func TestAFullCluster(t *testing.T) {
+	p := start(t, "--max-objects", "5") // there are 4 namespaces
+	p.ok("PUT", "/clusters/a", "")
+	two := strings.Replace(oneMap, "one", "two", 1)
+	for _, cluster := range []string{"", "/clusters/a"} {
+		p.requireCode(201, "POST", cluster+mapsPath, oneMap)
+		text := p.requireCode(500, "POST", cluster+mapsPath, two)
+		require.JSONEq(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
+			"message":"etcdserver: mvcc: database space exceeded","code":500}`, text)
+		p.requireCode(200, "PUT", cluster+mapsPath+"/one", oneMap)
+		p.requireCode(200, "DELETE", cluster+mapsPath+"/one", "")
+		p.requireCode(201, "POST", cluster+mapsPath, two)
+	}
 }
 
 // TestClustersDoNotWait keeps an answer of one cluster waiting. Another one answers, forks begin with the state of the

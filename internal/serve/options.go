@@ -31,6 +31,7 @@ type Options struct {
 	seed         string
 	data         string
 	maxClusters  int
+	maxObjects   int
 }
 
 // list is a flag that may be repeated.
@@ -58,6 +59,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that decides about faults with a probability, and about UIDs (default: that of the plan, or a random one)")
 	f.StringVar(&o.data, "data", "", "`file` with the state, in YAML or JSON: read at the start if it exists, written at the end")
 	f.IntVar(&o.maxClusters, "max-clusters", 1000, "largest `number` of clusters that the admin endpoint creates beside the first one")
+	f.IntVar(&o.maxObjects, "max-objects", 0, "`number` of objects, with those of a new cluster, at which a cluster is full, as with a full etcd (default: no limit)")
 }
 
 // UsageError is an error in the flags. Hooks.New may return one.
@@ -93,8 +95,10 @@ func (o Options) checkAddresses() error {
 	if _, err := sameorigin.New(o.allowedHosts); err != nil {
 		return usagef("--allow-host: %w", err)
 	}
-	if o.maxClusters < 0 {
-		return usagef("--max-clusters %d: it is a number that is not negative", o.maxClusters)
+	for name, n := range map[string]int{"max-clusters": o.maxClusters, "max-objects": o.maxObjects} {
+		if n < 0 {
+			return usagef("--%s %d: it is a number that is not negative", name, n)
+		}
 	}
 	if o.admin != "" {
 		host, _, err := net.SplitHostPort(o.admin)
@@ -146,6 +150,7 @@ func (o Options) server(seed uint64) testserver.Options {
 	so := testserver.Options{
 		TLS: o.tls, HTTP2: o.tls, AllowedHosts: o.allowedHosts, ManagedFields: true, ClockVersions: true, Seed: seed,
 		StrictNamespaces: !o.lenient, ImmediateDeletion: o.lenient,
+		MaxObjects:    o.maxObjects,
 		DeletionPause: time.Millisecond, // in forks too, because they have clients of the network
 	}
 	if o.token != "" {

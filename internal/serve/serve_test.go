@@ -339,6 +339,7 @@ func TestWrongFlags(t *testing.T) {
 		usage bool
 		flags []string
 	}{
+		{"--max-clusters -1: it is a number that is not negative", true, []string{"--max-clusters", "-1"}},
 		{"--admin 0.0.0.0:0: it must be an address of loopback", true, []string{"--admin", "0.0.0.0:0"}},
 		{"--admin leat.example:0: it must be", true, []string{"--admin", "leat.example:0"}},
 		{"--admin: ", true, []string{"--admin", "8081"}},

@@ -150,6 +150,16 @@ func (s *Store) Find(group, version, plural string) (c *Collection, d *registry.
 // Served returns the served collections in the order of their registration. The caller holds the lock.
 func (s *Store) Served() []*Collection { return slices.Clone(s.order) }
 
+// Len returns the number of objects, in the time of a look-up for each resource. The caller holds the lock.
+func (s *Store) Len() (n int) {
+	for _, c := range s.collections {
+		if c.Definition().Alias.Resource == "" { // the objects of an alias are those of another resource
+			n += c.root.len()
+		}
+	}
+	return n
+}
+
 // Definitions returns the served resources in the order of their registration. The caller does not hold the lock.
 func (s *Store) Definitions() []*registry.Definition {
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -202,6 +203,11 @@ func (wr *Writer) insert(s *Submission, tree object.Tree) (*store.Record, error)
 	}
 	if s.DryRun {
 		return store.NewRecord(d, tree, 0)
+	}
+	if most := wr.options.MaxObjects; most > 0 && wr.store.Len() >= most {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "etcdserver: mvcc: database space exceeded",
+		}}
 	}
 	return wr.stored(c)(wr.store.Put(c, nil, tree))
 }

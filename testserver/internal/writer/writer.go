@@ -28,6 +28,7 @@ type Options struct {
 	// NamespaceLifecycle leaves the contents of a deleted namespace to a controller, and keeps the namespace until the
 	// controller has removed the finalizers of its spec.
 	NamespaceLifecycle bool
+	MaxObjects         int // a full store takes no new objects; zero means no limit
 
 	// Definition returns the resource of a CustomResourceDefinition, with a Schema. It fails or returns nil if the
 	// resource is not served. Nil: registry.FromCRD, and the rules of Untyped.
