@@ -403,7 +403,10 @@ func groupMachine(t *testing.T, deaf bool, faults, fairSteps int, rates ...float
 	begin := func(g *group) { g.start(0, 0, nil); g.start(1, 0, nil) }
 	// follow takes fair steps until a condition holds. Member 1 does not continue or start again.
 	follow := func(g *group, until func() bool) {
-		for !until() {
+		for n := 0; !until(); n++ {
+			if n == 1000 {
+				panic("shard: the first states are not reached")
+			}
 			k := slices.IndexFunc(m.Steps, func(s explore.Step[*group]) bool {
 				return s.Fair && s.Name != "member 1 continues" && s.Name != "member 1 starts again" && s.Can(g)
 			})
