@@ -45,7 +45,7 @@ func TestThePageCountsTheMethods(t *testing.T) {
 		rows += fmt.Sprintf("| %s | %s | %s | `%s` |\n", method, amount, covers, command)
 	}
 	count := func(n int, of string) string { return fmt.Sprintf("%d %s", n, of) }
-	row("unit tests", fmt.Sprintf("more than %d tests", matches(all, `^func Test`)/500*500), "each package by itself, in fake time, with and without the race detector", "make test test-race")
+	row("unit tests", fmt.Sprintf("more than %d tests", matches(all, `^func Test`)/500*500), "each package by itself, in fake time, with and without the race detector", "make test-all test-race")
 	row("models", count(matches(all, `^func Test\w*Model\(`), "plain models"), "a data structure and a simple copy of it get the same calls", "go test -run Model ./...")
 	row("a specification", count(matches(read("model/informer.qnt"), `^  action \w+\(`), "actions with parameters"),
 		"[informer.qnt](model/informer.qnt): list, watch, relist, queue, cache and handlers; every transcript is a run of it", "make model")
