@@ -2,6 +2,7 @@ package apiclient_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
@@ -24,8 +25,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
+	"github.com/leatproject/leat/testserver"
 )
 
 // middleman is the common part of the proxies. It always connects to one address, and records the requested name.
@@ -253,6 +258,26 @@ func TestProxiesOfEveryKind(t *testing.T) {
 			require.ErrorContains(t, err, "get pods default/web: apiclient: the proxy "+u.Host+" did not connect: it answered 407 Proxy Authentication Required")
 		})
 	}
+}
+
+// TestAWebSocketGoesThroughAProxy watches a server with TLS.
+func TestAWebSocketGoesThroughAProxy(t *testing.T) {
+	s := testserver.New(testserver.Options{TLS: true})
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	fixture.Start(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
+	m := &middleman{to: l.Addr().String(), want: proxyBasic}
+	client := must.Get(apiclient.New(apiclient.Config{
+		Host: "https://" + l.Addr().String(), TLS: apiclient.TLS{CAData: s.CA()},
+		ProxyURL: &url.URL{Scheme: "http", Host: proxyOver(t, m, nil), User: proxyUser},
+	}))(t)
+	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+	watch := websocket.Watch(apiclient.NewPartial[*metav1.PartialObjectMetadata](client, namespaces, "")).Watch
+	for e, err := range watch(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}) {
+		require.NoError(t, err)
+		require.NotEmpty(t, e.Object.GetName())
+		break
+	}
+	require.Equal(t, l.Addr().String(), m.asked.Load())
 }
 
 func TestAnswersOfProxiesAreNamed(t *testing.T) {

@@ -45,8 +45,8 @@
 //
 // The reflector's goroutine receives changes. Run's goroutine applies them to the cache, in batches. One goroutine for
 // each handler delivers notifications, one at a time and in order. A single change after a pause takes a shorter way:
-// the reflector's goroutine applies it, if the source calls api.Options.OnWait. With Options.Mutations or a trace with
-// MayBlock, each change takes the longer way. Index functions and traces run there too. The goroutine that applies a
+// the reflector's goroutine applies it, if the source calls api.Options.OnWait. Index functions and traces run there
+// too. With Options.Mutations or a trace with MayBlock, each change takes the longer way. The goroutine that applies a
 // small batch also calls the handlers with HandlerOptions.NonBlocking. Other handlers are called without a lock. They
 // may block, add handlers, wait for a version, and remove handlers, also themselves. A handler that ends its goroutine
 // is removed.

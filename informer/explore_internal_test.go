@@ -284,9 +284,12 @@ func textOf(n api.Change[*simulated]) string {
 	if n.Type == api.Updated {
 		value = fmt.Sprintf("%d→%s", n.Old.Spec.Value, value)
 	}
-	for flag, set := range map[string]bool{" initial": n.InitialList, " resync": n.Resync, " unknown": n.FinalStateUnknown} {
-		if set {
-			value += flag
+	for _, flag := range []struct {
+		text string
+		set  bool
+	}{{" initial", n.InitialList}, {" resync", n.Resync}, {" unknown", n.FinalStateUnknown}} {
+		if flag.set {
+			value += flag.text
 		}
 	}
 	return fmt.Sprintf("%s %s %s", n.Type, n.Object.Name, value)

@@ -24,7 +24,8 @@
 //	k.Server.Inject(faults.Fault{…})          // any other fault
 //	program.Stop(); k.Start(…)                // restart the program
 //
-// GuardMasks runs a test twice, to find fields that a program reads although its masks leave them out.
+// [GuardMasks] runs a test with masks and without, to find fields that a program reads although its masks leave them
+// out.
 //
 // # Promises
 //

@@ -87,6 +87,18 @@ func TestGuardMasks(t *testing.T) {
 	}
 }
 
+// TestGuardMasksNamesEveryField removes paths of several fields and kinds at once.
+func TestGuardMasksNamesEveryField(t *testing.T) {
+	got := testkit.CompareMasks(t, testkit.Masks{"Pod": {"spec.nodeName"}, "Node": {"metadata.name"}}, copying)
+	require.Equal(t, []string{
+		"the program reads spec.unschedulable, which the mask of Node leaves out",
+		"the program reads spec.priority, which the mask of Pod leaves out",
+		"the program reads status.phase, which the mask of Pod leaves out",
+	}, got[1:])
+	require.Equal(t, []string{"the server has no Service at the end; GuardMasks needs one of each kind that has a mask"},
+		testkit.CompareMasks(t, testkit.Masks{"Pod": guarded["Pod"], "Node": guarded["Node"], "Service": {"spec"}}, copying))
+}
+
 // TestGuardMasksNamesTheObject shows what the guard says of an object that depends on a mask.
 func TestGuardMasksNamesTheObject(t *testing.T) {
 	got := testkit.CompareMasks(t, testkit.Masks{"Pod": guarded["Pod"], "Node": {"metadata.name"}}, copying)

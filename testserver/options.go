@@ -57,7 +57,8 @@ type Options struct {
 	// deletion. A negative value means none.
 	DeletionPause time.Duration
 	// MaxObjects is the number of objects at which the server is full. It then answers the creation of another one like
-	// kube-apiserver whose etcd is full: 500 "etcdserver: mvcc: database space exceeded". Zero means no limit.
+	// kube-apiserver whose etcd is full: 500 "etcdserver: mvcc: database space exceeded". The first
+	// namespaces always fit. Zero means no limit.
 	MaxObjects int
 	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, the answer is 200 with an
 	// ERROR event that contains the 410, as in kube-apiserver.
@@ -90,7 +91,7 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	// Middleware returns the handler of all connections. It gets the handler of the server, which nil means. A program
-	// can serve more on the listener of the server, such as other servers, with their ServeHTTP.
+	// can serve more on the listener of the server, such as other servers, with their ServeHTTP. Forks do not have it.
 	Middleware func(http.Handler) http.Handler
 
 	// AllowedHosts are more host names for a listener that Serve gets: "name", which allows any port, or "name:port".

@@ -99,10 +99,18 @@ func (s *Server) writerOptions() writer.Options {
 	o := s.options
 	return writer.Options{
 		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
-		NamespaceLifecycle: o.NamespaceLifecycle, MaxObjects: o.MaxObjects,
+		NamespaceLifecycle: o.NamespaceLifecycle, MaxObjects: mostObjects(o.MaxObjects),
 		Definition: s.extension.Definition,
 		Settle:     s.extension.Settle,
 	}
+}
+
+// mostObjects returns the limit. The first namespaces always fit.
+func mostObjects(limit int) int {
+	if limit > 0 {
+		return max(limit, len(firstNamespaces))
+	}
+	return 0
 }
 
 // define adds resources and returns the collection of namespaces.
@@ -244,8 +252,9 @@ func (s *Server) serve(ctx context.Context, l net.Listener, configure func(*http
 	return fmt.Errorf("testserver: serve: %w", err)
 }
 
-// ServeHTTP answers a request of a connection that another server has accepted. It needs no Run. A watch ends with the
-// context of the request. An Outage aborts new requests, and ends the watches.
+// ServeHTTP answers a request of a connection that another server has accepted, which must refuse web pages of other
+// origins. It needs no Run, but the controllers of a Cluster do. A watch ends with the context of the request. An Outage
+// aborts new requests, and ends the watches.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.refuses() {
 		panic(http.ErrAbortHandler)

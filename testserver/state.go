@@ -202,7 +202,9 @@ func (s *Server) Fork() *Server {
 func (s *Server) ForkExtended(e extension.Extension) *Server {
 	s.store.Lock()
 	defer s.store.Unlock()
-	out := newServer(s.options, e, s.store.Fork(e.Resources))
+	o := s.options
+	o.Middleware = nil // it is for the listener of the parent
+	out := newServer(o, e, s.store.Fork(e.Resources))
 	out.cert = s.cert
 	if e.Connect != nil {
 		e.Connect(out.store)

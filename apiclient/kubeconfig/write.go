@@ -31,7 +31,7 @@ func Write(path string, c apiclient.Config, namespace string) error {
 	return nil
 }
 
-// Marshal returns the kubeconfig that Write writes.
+// Marshal returns the kubeconfig that Write writes. It fails where Write does because of c.
 func Marshal(c apiclient.Config, namespace string) ([]byte, error) {
 	if c.Transport != nil || c.DialContext != nil {
 		return nil, errors.New("a configuration with a transport or dialler of its own cannot be written to a file")

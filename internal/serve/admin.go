@@ -38,7 +38,10 @@ POST   /snapshots/NAME    take a snapshot, for which the faults "stale NAME" and
 GET    /state             the whole state as a List in JSON
 PUT    /state             replace the state by a List in JSON or YAML
 POST   /state/save        write the file of --data
+`
 
+// clustersHelp is the part of a server that has other clusters.
+const clustersHelp = `
 GET    /clusters                  the clusters beside this one
 PUT    /clusters/NAME             create a cluster: a fork of this one, or with ?from=OTHER of another one
 GET    /clusters/NAME             its name, its parent and the URL of its API
@@ -97,18 +100,18 @@ func (s *served) actions() map[string]action {
 }
 
 func (p *process) adminHandler() http.Handler {
-	ofClusters := map[string]action{}
+	ofClusters, text := map[string]action{}, help
 	if p.Fork != nil {
-		ofClusters = p.clusters.actions()
+		ofClusters, text = p.clusters.actions(), help+clustersHelp
 	}
 	mux := muxOf(p.actions(), ofClusters, map[string]action{
-		"GET /{$}":         func(*http.Request) (any, error) { return help, nil },
+		"GET /{$}":         func(*http.Request) (any, error) { return text, nil },
 		"POST /restart":    p.restartNow,
 		"POST /state/save": p.saveState,
 	})
 	if p.Fork != nil {
 		mux.HandleFunc(clustersPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
-			if err := p.clusters.forward(w, r, r.PathValue("name"), func(one *forked) http.Handler { return muxOf(one.actions()) }); err != nil {
+			if err := p.clusters.forward(w, r, r.PathValue("name"), func(one *forked) http.Handler { return one.admin }); err != nil {
 				refuse(w, err)
 			}
 		})

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,8 @@ import (
 const (
 	clustersPath = "/clusters/"
 	maxQuote     = 80 // of a name in an error, in bytes
+	// patience is how long a cluster that ends waits for clients that do not send the rest of a request, or do not read.
+	patience = time.Second
 )
 
 // isName matches the labels of RFC 1123.
@@ -47,6 +51,7 @@ type clusters struct {
 type forked struct {
 	*served
 	from     string                          // "" for the main cluster
+	admin    http.Handler                    // of the requests that are the same for each cluster
 	requests sync.WaitGroup                  // in progress; only clusters.enter adds to it
 	atEnd    func(func()) (stop func() bool) // calls a function when the cluster begins to end
 	end      func() error                    // returns when all requests and goroutines of the cluster have ended
@@ -112,7 +117,11 @@ func (c *clusters) kubeconfig(r *http.Request) (any, error) {
 
 // create forks the main cluster, or the one that the parameter names.
 func (c *clusters) create(r *http.Request) (any, error) {
-	name, query, parent := r.PathValue("name"), r.URL.Query(), c.main
+	name, parent := r.PathValue("name"), c.main
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: the parameters: %w", quote.Short(name, maxQuote), err)
+	}
 	if !isName.MatchString(name) {
 		return nil, fmt.Errorf("cluster %q: a name has at most 63 characters of a-z, 0-9 and -, and begins and ends with a letter or digit",
 			quote.Short(name, maxQuote))
@@ -128,6 +137,9 @@ func (c *clusters) create(r *http.Request) (any, error) {
 		defer one.requests.Done()
 		parent = one.served
 	}
+	if err := c.add(name, nil); err != nil {
+		return nil, err // before the work of a fork
+	}
 	one := c.start(parent, query.Get("from"))
 	if err := c.add(name, one); err != nil {
 		_ = one.end() // the other error says more
@@ -140,6 +152,7 @@ func (c *clusters) create(r *http.Request) (any, error) {
 func (c *clusters) start(parent *served, from string) *forked {
 	backend := parent.Fork()
 	out := &forked{served: &served{backend, faultplan.NewActive(backend.Server, c.seed)}, from: from}
+	out.admin = muxOf(out.actions())
 	ending, endRequests := context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -155,6 +168,7 @@ func (c *clusters) start(parent *served, from string) *forked {
 	return out
 }
 
+// add adds a cluster. It only checks whether it could, if one is nil.
 func (c *clusters) add(name string, one *forked) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,10 +177,14 @@ func (c *clusters) add(name string, one *forked) error {
 		return &failure{http.StatusServiceUnavailable, errors.New("the server ends")}
 	case c.all[name] != nil:
 		return &failure{http.StatusConflict, fmt.Errorf("cluster %s exists; delete it first, or choose another name", name)}
+	case c.limit == 0:
+		return &failure{http.StatusForbidden, fmt.Errorf("cluster %s: --max-clusters 0 allows no other cluster", name)}
 	case len(c.all) >= c.limit:
 		return &failure{http.StatusForbidden, fmt.Errorf("cluster %s: the limit of --max-clusters %d is reached; delete a cluster first", name, c.limit)}
 	}
-	c.all[name] = one
+	if one != nil {
+		c.all[name] = one
+	}
 	return nil
 }
 
@@ -240,7 +258,8 @@ func (c *clusters) middleware(next http.Handler) http.Handler {
 	})
 }
 
-// forward lets a handler of a cluster answer a request below /clusters/NAME. The request ends with the cluster.
+// forward lets a handler of a cluster answer a request below /clusters/NAME. The request ends with the cluster, whatever
+// its client does.
 func (c *clusters) forward(w http.ResponseWriter, r *http.Request, name string, handler func(*forked) http.Handler) error {
 	one, err := c.enter(name)
 	if err != nil {
@@ -249,7 +268,22 @@ func (c *clusters) forward(w http.ResponseWriter, r *http.Request, name string, 
 	defer one.requests.Done()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer one.atEnd(cancel)()
+	deadlines, set := http.NewResponseController(w), make(chan struct{})
+	setDeadlines := func(at time.Time) {
+		_ = deadlines.SetReadDeadline(at) // fails for a WebSocket, which ends with the context
+		_ = deadlines.SetWriteDeadline(at)
+	}
+	stop := one.atEnd(func() {
+		defer close(set)
+		cancel()
+		setDeadlines(time.Now().Add(patience))
+	})
+	defer func() {
+		if !stop() {
+			<-set
+			setDeadlines(time.Time{}) // the connection may go on
+		}
+	}()
 	http.StripPrefix(clustersPath+name, handler(one)).ServeHTTP(w, r.WithContext(ctx))
 	return nil
 }

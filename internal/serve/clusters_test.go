@@ -2,8 +2,11 @@ package serve_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -43,6 +46,7 @@ func TestClustersComeAndGo(t *testing.T) {
 		{404, "GET", "/clusters/c/kubeconfig", `there is no cluster "c"`},
 		{404, "GET", "/clusters/%1b%5b2J/faults", `there is no cluster "\x1b[2J"`},
 		{400, "PUT", "/clusters/c?form=a", `cluster c: the only parameter is from=NAME, and got "form=a"`},
+		{400, "PUT", "/clusters/c?from=%zz", `cluster c: the parameters: invalid URL escape "%zz"`},
 		{400, "PUT", "/clusters/c?from=", `cluster c: the only parameter is from=NAME, and got "from="`},
 		{405, "POST", "/clusters/c", "PUT creates a cluster, and POST does not"},
 		{400, "PUT", "/clusters/C", `cluster "C": a name has at most 63 characters of a-z, 0-9 and -`},
@@ -73,9 +77,31 @@ func TestClustersComeAndGo(t *testing.T) {
 	p.end()
 }
 
+// TestADeletionWaitsForNoClient deletes a cluster whose clients do not send the rest of a request, or do not read.
+func TestADeletionWaitsForNoClient(t *testing.T) {
+	p := start(t)
+	host := strings.TrimPrefix(p.api, "http://")
+	p.ok("PUT", "/clusters/a", "")
+	for _, request := range []string{"POST /clusters/a" + mapsPath + " HTTP/1.1\r\nContent-Length: 100", "GET /clusters/a" + mapsPath + "?watch=1 HTTP/1.1"} {
+		conn := must.Get(net.Dial("tcp", host))(t)
+		defer conn.Close()
+		_ = must.Get(fmt.Fprintf(conn, "%s\r\nHost: %s\r\nContent-Type: application/json\r\n\r\n{", request, host))(t)
+	}
+	for !strings.Contains(p.ok("GET", "/clusters/a/watches", ""), "watch") {
+		runtime.Gosched()
+	}
+	large := `{"metadata":{"name":"large"},"data":{"a":"` + strings.Repeat("x", 900_000) + `"}}`
+	for i := range 20 { // more than the buffers of the connection
+		p.requireCode(201, "POST", "/clusters/a"+mapsPath, strings.Replace(large, "large", fmt.Sprint("large-", i), 1))
+	}
+	p.ok("DELETE", "/clusters/a", "")
+	p.requireCode(404, "GET", "/clusters/a"+mapsPath, "")
+	p.end()
+}
+
 // TestAFullCluster creates one object too many. Each cluster has the limit for itself.
 func TestAFullCluster(t *testing.T) {
-	p := start(t, "--max-objects", "5") // there are 4 namespaces
+	p := start(t, "--max-objects", "5", "--max-clusters", "1") // there are 4 namespaces
 	p.ok("PUT", "/clusters/a", "")
 	two := strings.Replace(oneMap, "one", "two", 1)
 	for _, cluster := range []string{"", "/clusters/a"} {

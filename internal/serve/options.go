@@ -95,10 +95,11 @@ func (o Options) checkAddresses() error {
 	if _, err := sameorigin.New(o.allowedHosts); err != nil {
 		return usagef("--allow-host: %w", err)
 	}
-	for name, n := range map[string]int{"max-clusters": o.maxClusters, "max-objects": o.maxObjects} {
-		if n < 0 {
-			return usagef("--%s %d: it is a number that is not negative", name, n)
-		}
+	if o.maxClusters < 0 {
+		return usagef("--max-clusters %d: it is a number that is not negative", o.maxClusters)
+	}
+	if o.maxObjects < 0 {
+		return usagef("--max-objects %d: it is a number that is not negative", o.maxObjects)
 	}
 	if o.admin != "" {
 		host, _, err := net.SplitHostPort(o.admin)

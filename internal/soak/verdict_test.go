@@ -40,7 +40,7 @@ func countDescriptors() int {
 }
 
 // settleLimit bounds the wait for counts. net/http ends a connection's goroutines some time after the connection.
-const settleLimit = 10 * time.Second
+const settleLimit = 30 * time.Second
 
 // measureWhenStill measures once the number of goroutines and descriptors has not changed for 300 ms, or after 10 s.
 func measureWhenStill() sample {

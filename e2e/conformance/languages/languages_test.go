@@ -1,12 +1,14 @@
 package languages_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
@@ -64,7 +66,9 @@ func newProgram(t *testing.T, install string, commands ...string) program {
 // run returns what the command prints.
 func (p program) run(name string, args ...string) string {
 	p.t.Helper()
-	command := exec.CommandContext(p.t.Context(), name, args...)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute) // a watch may wait for what never comes
+	defer cancel()
+	command := exec.CommandContext(ctx, name, args...)
 	command.Dir, command.Env = p.folder, p.environment
 	output, err := command.CombinedOutput()
 	require.NoError(p.t, err, "%s %s\n%s", name, args, output)

@@ -149,8 +149,7 @@ func (d *disturbedWriter) applyFault() error {
 		d.stalled = nil
 		i.CountSeen()
 		if !i.waitRemoved(d.r.Context()) {
-			d.ended = true
-			panic(http.ErrAbortHandler) // as above; the answer must not look complete if only the request was ended
+			panic(http.ErrAbortHandler) // the answer must not look complete if only the request was ended
 		}
 		return nil
 	}
