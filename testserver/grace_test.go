@@ -60,20 +60,6 @@ func TestASecondDeletionOnlyShortensTheGracePeriod(t *testing.T) {
 	})
 }
 
-// TestAPodThatEndsDuringItsDeletionStays checks that only a deletion without a grace period removes it.
-func TestAPodThatEndsDuringItsDeletionStays(t *testing.T) {
-	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
-		start := time.Now()
-		deleted("")
-		ended := b.ok(http.MethodPatch, podsPath+"/p/status", `{"status":{"phase":"Succeeded"}}`, "Content-Type", mergePatch)
-		requireGrace(b, ended, start, 30, 30*time.Second)
-		require.Equal(b, ended.Object, deleted("").Object)
-		requireGrace(b, deleted("?gracePeriodSeconds=5"), start, 5, 5*time.Second)
-		deleted("?gracePeriodSeconds=0")
-		b.refused(404, http.MethodGet, podsPath+"/p", nil)
-	})
-}
-
 // TestANegativeGracePeriodIsOneSecond checks deletions, evictions and the grace period in the spec of a pod.
 func TestANegativeGracePeriodIsOneSecond(t *testing.T) {
 	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
@@ -94,18 +80,6 @@ func TestANegativeGracePeriodIsOneSecond(t *testing.T) {
 		_, err := b.Create(pods, p)
 		require.NoError(b, err)
 		requireGrace(b, b.ok(http.MethodDelete, podsPath+"/p", nil), time.Now(), 1, time.Second)
-	})
-}
-
-// TestADryRunShowsTheDeletion checks that a dry run answers with the marked object and stores nothing.
-func TestADryRunShowsTheDeletion(t *testing.T) {
-	inTermination(t, func(b *bench, deleted func(query string) *unstructured.Unstructured) {
-		before := b.ok(http.MethodGet, podsPath+"/p", nil)
-		u := deleted("?dryRun=All&propagationPolicy=Foreground")
-		requireGrace(b, u, time.Now(), 30, 30*time.Second)
-		require.Equal(b, []string{"foregroundDeletion"}, u.GetFinalizers())
-		require.Equal(b, before.GetResourceVersion(), u.GetResourceVersion())
-		require.Equal(b, before.Object, b.ok(http.MethodGet, podsPath+"/p", nil).Object)
 	})
 }
 

@@ -1,7 +1,6 @@
 package testserver_test
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,64 +21,6 @@ func (b *bench) fill(n int) {
 	for i := range n {
 		_, err := b.Create(pods, pod(string(rune('a'+i))))
 		require.NoError(b, err)
-	}
-}
-
-func TestListVersions(t *testing.T) {
-	// The test creates pods a to e at 101 to 105 and deletes a at 106.
-	const all, limited = "b c d e", "b c"
-	for _, row := range []struct {
-		query   string // without limit
-		code    int
-		version string
-		items   string
-		limited string // items with limit=2; empty means that the status code differs
-	}{
-		{"", 200, "106", all, limited},
-		{"resourceVersion=0", 200, "106", all, all}, // the watch cache ignores the limit
-		{"resourceVersion=0 resourceVersionMatch=NotOlderThan", 200, "106", all, all},
-		{"resourceVersion=103 resourceVersionMatch=NotOlderThan", 200, "106", all, limited},
-		{"resourceVersion=103 resourceVersionMatch=Exact", 200, "103", "a b c", "a b"},
-		{"resourceVersion=100 resourceVersionMatch=Exact", 200, "100", "", ""},
-		{"resourceVersion=106", 200, "106", all, limited},
-		{"resourceVersion=99 resourceVersionMatch=Exact", 410, "", "", ""},
-		{"resourceVersion=107", 504, "", "", ""},
-		{"resourceVersion=107 resourceVersionMatch=Exact", 504, "", "", ""},
-		{"resourceVersion=x", 400, "", "", ""},
-		{"resourceVersionMatch=Exact", 422, "", "", ""},
-		{"resourceVersion=0 resourceVersionMatch=Exact", 422, "", "", ""},
-		{"resourceVersion=1 resourceVersionMatch=Sometimes", 422, "", "", ""},
-		{"sendInitialEvents=true", 422, "", "", ""},
-		{"limit=x", 400, "", "", ""},
-		{"timeoutSeconds=x", 400, "", "", ""},
-		{"continue=nonsense", 400, "", "", ""},
-		{"fieldSelector=spec.color=red", 400, "", "", ""},
-		{"fieldSelector=a", 400, "", "", ""},
-		{"labelSelector=!!", 400, "", "", ""},
-	} {
-		t.Run(strings.ReplaceAll(row.query, "=", ":"), func(t *testing.T) {
-			inBubble(t, testserver.Options{}, func(b *bench) {
-				b.fill(5)
-				require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: "a"}))
-				query := strings.Fields(row.query)
-				a := b.do(http.MethodGet, podsPath+queryOf(query...), nil)
-				require.Equal(b, row.code, a.code, "%s", a.body)
-				if row.code != http.StatusOK {
-					a.status(t)
-					return
-				}
-				l := b.list(podsPath, query...)
-				require.Equal(b, "PodList", l.Kind)
-				require.Equal(b, "v1", l.APIVersion)
-				require.Equal(b, row.version, l.Metadata.ResourceVersion)
-				require.Equal(b, row.items, strings.Join(l.names(), " "))
-				require.Empty(b, l.Metadata.Continue)
-				require.Nil(b, l.Metadata.RemainingItemCount)
-				l = b.list(podsPath, append(query, "limit=2")...)
-				require.Equal(b, row.limited, strings.Join(l.names(), " "))
-				require.Equal(b, row.limited != row.items, l.Metadata.Continue != "")
-			})
-		})
 	}
 }
 
@@ -167,24 +108,6 @@ func TestContinueTokensAreConsistent(t *testing.T) {
 func TestContinueTokenRules(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.fill(4)
-		token := b.list(podsPath, "limit=2").Metadata.Continue
-		for code, query := range map[int][]string{
-			http.StatusBadRequest:          {"continue=" + token, "resourceVersion=101"},
-			http.StatusUnprocessableEntity: {"continue=" + token, "resourceVersion=0", "resourceVersionMatch=NotOlderThan"},
-		} {
-			b.refused(code, http.MethodGet, podsPath+queryOf(query...), nil)
-		}
-		for text, why := range map[string]string{
-			`{}`:                            "server does not recognize this encoded version ",
-			`{"v":"meta.k8s.io/v1"}`:        "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
-			`{"v":"meta.k8s.io/v1","rv":1}`: "encoded start key empty (version meta.k8s.io/v1)",
-			`{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}`: "../x",
-		} {
-			status := b.refused(http.StatusBadRequest, http.MethodGet, podsPath+queryOf("continue="+base64.RawURLEncoding.EncodeToString([]byte(text))), nil)
-			require.Equal(b, "invalid continue token: continue key is not valid: "+why, status.Message)
-		}
-		// resourceVersion=0 is allowed beside a token. Without a limit, the answer contains all remaining items.
-		require.Equal(b, []string{"c", "d"}, b.list(podsPath, "continue="+token, "resourceVersion=0").names())
 		// With selectors, the answer has no remainingItemCount.
 		l := b.list(podsPath, "limit=1", "fieldSelector=metadata.name!=a")
 		require.Equal(b, []string{"b"}, l.names())

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
@@ -92,22 +91,7 @@ func TestDiscovery(t *testing.T) {
 
 func TestDiscoveryInOtherMediaTypes(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		a := b.do(http.MethodGet, "/apis/apps/v1", nil, "Accept", "application/yaml")
-		require.Equal(b, "application/yaml", a.header.Get("Content-Type"))
-		require.Contains(b, string(a.body), "\nkind: APIResourceList\n")
-
-		a = b.do(http.MethodGet, "/apis/apps", nil, "Accept", "application/vnd.kubernetes.protobuf")
-		require.Equal(b, "application/vnd.kubernetes.protobuf", a.header.Get("Content-Type"))
-		var envelope runtime.Unknown
-		require.NoError(b, envelope.Unmarshal([]byte(strings.TrimPrefix(string(a.body), "k8s\x00"))))
-		require.Equal(b, runtime.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, envelope.TypeMeta)
-		var group metav1.APIGroup
-		require.NoError(b, group.Unmarshal(envelope.Raw))
-		require.Equal(b, "apps", group.Name)
-
-		require.NotContains(b, b.do(http.MethodGet, "/api/v1", nil).json(t), "apiVersion", "as in kube-apiserver")
-		require.Equal(b, "v1", b.do(http.MethodGet, "/apis/apps/v1", nil).json(t)["apiVersion"])
-		a = b.do(http.MethodGet, "/apis", nil, "Accept", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		a := b.do(http.MethodGet, "/apis", nil, "Accept", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		require.Equal(b, "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.header.Get("Content-Type"))
 		require.Contains(b, string(a.body), "kind: APIGroupDiscoveryList")
 	})

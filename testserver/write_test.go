@@ -1,7 +1,6 @@
 package testserver_test
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -140,37 +139,6 @@ func TestWriteRefusals(t *testing.T) {
 	})
 }
 
-// TestCustomResourceRefusals checks errors in which custom resources differ from built-in ones, because kube-apiserver
-// serves them with other code.
-func TestCustomResourceRefusals(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		b.Register(mills)
-		b.ok(http.MethodPost, millsPath, custom("Mill", "m"))
-		other := custom("Mill", "x")
-		other["apiVersion"] = "leat.example/v2"
-		for _, row := range []struct {
-			method, path string
-			body         any
-			code         int
-			message      string
-		}{
-			{"POST", millsPath, doc{"metadata": meta("x")}, 400, "Object 'Kind' is missing"},
-			{"POST", millsPath, doc{"metadata": meta("x"), "kind": "Mill"}, 400, "the API version in the data () does not match"},
-			{"POST", millsPath, other, 400, "the API version in the data (leat.example/v2) does not match"},
-			{"POST", millsPath, custom("Pod", "x"), 422, `Pod.leat.example "x" is invalid: kind: Invalid value: "Pod": must be Mill`},
-			{"POST", millsPath, "null", 400, ""},
-			{"PUT", millsPath, custom("Mill", "m"), 400, "name must be provided"},
-			{"PATCH", millsPath, doc{}, 400, "name must be provided"},
-			{"POST", millsPath + "/x", custom("Mill", "m"), 409, `mills.leat.example "m" already exists`},
-			{"GET", millsPath + "/m/nothing", nil, 404, `mills.leat.example "m" not found`},
-			{"GET", millsPath + "?fieldSelector=spec.x=y", nil, 400, "field label not supported: spec.x"},
-		} {
-			status := b.refused(row.code, row.method, row.path, row.body)
-			require.Contains(b, status.Message, row.message)
-		}
-	})
-}
-
 func TestInvalidNamesItsCauses(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		status := b.refused(422, http.MethodPost, podsPath, doc{})
@@ -184,38 +152,14 @@ func TestInvalidNamesItsCauses(t *testing.T) {
 	})
 }
 
-// TestInvalidMetadata sends metadata that no object may have, in a creation and in an update.
+// TestInvalidMetadata sends metadata that no object may have.
 func TestInvalidMetadata(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		owner := func(uid string) doc {
-			return doc{"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid, "controller": true}
-		}
 		b.ok(http.MethodPost, podsPath, pod("good"))
-		for field, row := range map[string]struct {
-			value any
-			cause string
-		}{
-			"annotations":     {doc{"bad key!": ""}, "annotations"},
-			"ownerReferences": {[]any{owner("1"), owner("2")}, "ownerReferences"},
-			"finalizers":      {[]any{"not qualified"}, "finalizers"},
-		} {
-			bad := pod("bad")
-			bad["metadata"].(doc)[field] = row.value
-			status := b.refused(422, http.MethodPost, podsPath, bad)
-			require.Equal(b, "metadata."+row.cause, status.Details.Causes[0].Field)
-			patch := doc{"metadata": doc{field: row.value}}
-			status = b.refused(422, http.MethodPatch, podsPath+"/good", patch, "Content-Type", mergePatch)
-			require.Equal(b, "metadata."+row.cause, status.Details.Causes[0].Field)
-		}
-		large := doc{"metadata": doc{"annotations": doc{"a": strings.Repeat("x", 300_000)}}}
-		b.refused(422, http.MethodPatch, podsPath+"/good", large, "Content-Type", mergePatch)
-		unnamed := doc{"metadata": doc{"ownerReferences": []any{doc{"apiVersion": "v1", "kind": "Pod", "name": "a"}}}}
-		status := b.refused(422, http.MethodPatch, podsPath+"/good", unnamed, "Content-Type", mergePatch)
-		require.Equal(b, "metadata.ownerReferences[0].uid", status.Details.Causes[0].Field)
 		wrong := doc{"metadata": doc{"ownerReferences": []any{7}}}
 		b.refused(400, http.MethodPatch, podsPath+"/good", wrong, "Content-Type", mergePatch)
 		deleted := doc{"metadata": doc{"deletionTimestamp": "2026-01-01T00:00:00Z"}}
-		status = b.refused(422, http.MethodPatch, podsPath+"/good", deleted, "Content-Type", mergePatch)
+		status := b.refused(422, http.MethodPatch, podsPath+"/good", deleted, "Content-Type", mergePatch)
 		require.Equal(b, "metadata.deletionTimestamp", status.Details.Causes[0].Field)
 	})
 }
@@ -320,62 +264,6 @@ func TestGenerateName(t *testing.T) {
 	require.NotEqual(t, names(1), names(2))
 }
 
-func TestDelete(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		w := b.watch(mapsPath, "resourceVersion=100")
-		defer w.close()
-		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))
-		a := b.do(http.MethodDelete, mapsPath+"/a", nil)
-		require.Equal(b, 200, a.code)
-		status := a.status(t)
-		require.Equal(b, metav1.StatusSuccess, status.Status)
-		require.Equal(b, "a", status.Details.Name)
-		require.Equal(b, "configmaps", status.Details.Kind)
-		require.NotEmpty(b, status.Details.UID)
-		w.expect("ADDED a@101")
-		e, err := w.next()
-		require.NoError(b, err)
-		require.Equal(b, "DELETED a@102", e.String())
-		require.Equal(b, doc{"k": "v"}, e.Object["data"], "the last state")
-
-		// Some kinds answer with the deleted object.
-		b.ok(http.MethodPost, podsPath, pod("p"))
-		ps := b.watch(podsPath, "resourceVersion=103")
-		defer ps.close()
-		u := b.ok(http.MethodDelete, podsPath+"/p", nil)
-		require.Equal(b, "Pod", u.GetKind())
-		require.EqualValues(b, 0, *u.GetDeletionGracePeriodSeconds())
-		ps.expect("MODIFIED p@104", "DELETED p@105") // a pod is always marked first
-		b.ok(http.MethodPost, podsPath, pod("p"))
-		require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: "p"}))
-		ps.expect("ADDED p@106", "DELETED p@107") // except by Server.Delete
-	})
-}
-
-func TestPreconditions(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		u := b.ok(http.MethodPost, mapsPath, configMap("a"))
-		for _, bad := range []doc{{"uid": "other"}, {"resourceVersion": "1"}, {"uid": u.GetUID(), "resourceVersion": "1"}} {
-			status := b.refused(409, http.MethodDelete, mapsPath+"/a", doc{"preconditions": bad})
-			require.Equal(b, metav1.StatusReasonConflict, status.Reason)
-		}
-		b.ok(http.MethodDelete, mapsPath+"/a", doc{"preconditions": doc{"uid": u.GetUID(), "resourceVersion": "101"}})
-	})
-}
-
-// TestDeleteOptionsInTheBody checks that the query does not count if there is a body.
-func TestDeleteOptionsInTheBody(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		b.ok(http.MethodPost, mapsPath, configMap("a"))
-		b.ok(http.MethodDelete, mapsPath+"/a?dryRun=All", nil)
-		b.ok(http.MethodGet, mapsPath+"/a", nil)
-		b.ok(http.MethodDelete, mapsPath+"/a?dryRun=All", doc{})
-		b.refused(404, http.MethodGet, mapsPath+"/a", nil)
-		status := b.refused(422, http.MethodPut, mapsPath+"/a?dryRun=x", configMap("a"))
-		require.Contains(b, status.Message, `UpdateOptions.meta.k8s.io "" is invalid: dryRun: `)
-	})
-}
-
 func TestFinalizers(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		w := b.watch(deploymentsPath, "resourceVersion=100")
@@ -415,120 +303,6 @@ func TestFinalizers(t *testing.T) {
 	})
 }
 
-func TestPropagation(t *testing.T) {
-	for policy, want := range map[string][]string{
-		"Orphan":     {"orphan"},
-		"Foreground": {"foregroundDeletion"},
-		"Background": nil,
-		"":           nil,
-	} {
-		for _, inBody := range []bool{true, false} {
-			inBubble(t, testserver.Options{}, func(b *bench) {
-				b.ok(http.MethodPost, deploymentsPath, doc{"metadata": meta("d")})
-				path, body := deploymentsPath+"/d", any(nil)
-				switch {
-				case policy != "" && inBody:
-					body = doc{"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy}
-				case policy != "":
-					path += "?propagationPolicy=" + policy
-				}
-				u := b.ok(http.MethodDelete, path, body)
-				if want == nil {
-					require.Equal(b, "Status", u.GetKind())
-					return
-				}
-				require.Equal(b, want, u.GetFinalizers())
-				require.NotNil(b, u.GetDeletionTimestamp())
-			})
-		}
-	}
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		b.ok(http.MethodPost, deploymentsPath, doc{"metadata": meta("d", "finalizers", []string{"orphan", "x/y"})})
-		a := b.do(http.MethodDelete, deploymentsPath+"/d?orphanDependents=false", nil)
-		require.Equal(b, http.StatusAccepted, a.code)
-		require.Equal(b, []string{"x/y"}, (&unstructured.Unstructured{Object: a.json(t)}).GetFinalizers())
-	})
-}
-
-func TestGracePeriods(t *testing.T) {
-	running := pod("a")
-	running["spec"].(doc)["nodeName"] = "n"
-	short := pod("a")
-	short["spec"].(doc)["nodeName"] = "n"
-	short["spec"].(doc)["terminationGracePeriodSeconds"] = 5
-	ended := pod("a")
-	ended["spec"].(doc)["nodeName"] = "n"
-	ended["status"] = doc{"phase": "Succeeded"}
-	for name, row := range map[string]struct {
-		pod       doc
-		query     string
-		immediate bool
-		want      int // -1 means that the pod is removed at once
-	}{
-		"no node":        {pod("a"), "", false, -1},
-		"no node, asked": {pod("a"), "?gracePeriodSeconds=9", false, -1},
-		"default":        {running, "", false, 30},
-		"asked":          {running, "?gracePeriodSeconds=9", false, 9},
-		"of the pod":     {short, "", false, 5},
-		"none":           {running, "?gracePeriodSeconds=0", false, -1},
-		"ended":          {ended, "", false, -1},
-		"no kubelet":     {running, "", true, -1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, testserver.Options{ImmediateDeletion: row.immediate}, func(b *bench) {
-				_, err := b.Create(pods, row.pod)
-				require.NoError(b, err)
-				b.ok(http.MethodDelete, podsPath+"/a"+row.query, nil)
-				if row.want < 0 {
-					b.refused(404, http.MethodGet, podsPath+"/a", nil)
-					return
-				}
-				u := b.ok(http.MethodGet, podsPath+"/a", nil)
-				require.EqualValues(b, row.want, *u.GetDeletionGracePeriodSeconds())
-				require.Equal(b, time.Now().Add(time.Duration(row.want)*time.Second).UTC(), u.GetDeletionTimestamp().UTC())
-				// A second delete can shorten the grace period, but not extend it.
-				require.Equal(b, u.Object, b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=600", nil).Object)
-				u = b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=1", nil)
-				require.EqualValues(b, 1, *u.GetDeletionGracePeriodSeconds())
-				// The kubelet confirms the deletion.
-				b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=0", nil)
-				b.refused(404, http.MethodGet, podsPath+"/a", nil)
-			})
-		})
-	}
-}
-
-func TestDeleteCollection(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		for i := range 6 {
-			m := configMap(fmt.Sprintf("m%d", i))
-			m["metadata"].(doc)["labels"] = doc{"odd": fmt.Sprint(i%2 == 1)}
-			if i == 5 {
-				m["metadata"].(doc)["finalizers"] = []string{"x/y"}
-			}
-			b.ok(http.MethodPost, mapsPath, m)
-		}
-		a := b.do(http.MethodDelete, mapsPath+"?labelSelector=odd=true", doc{"gracePeriodSeconds": 0})
-		require.Equal(b, 200, a.code, "%s", a.body)
-		l := a.json(t)
-		require.Equal(b, "ConfigMapList", l["kind"])
-		require.Len(b, l["items"], 3)
-		require.Equal(b, []string{"m0", "m2", "m4", "m5"}, b.list(mapsPath).names())
-		b.ok(http.MethodDelete, mapsPath+"?dryRun=All", nil)
-		require.Len(b, b.list(mapsPath).Items, 4)
-		b.ok(http.MethodDelete, mapsPath, nil)
-		require.Equal(b, []string{"m5"}, b.list(mapsPath).names())
-	})
-}
-
-func TestDeleteCollectionAnswersWithTheObjectsBefore(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		before := b.ok(http.MethodPost, mapsPath, doc{"metadata": meta("a", "finalizers", []string{"x/y"})})
-		items := b.do(http.MethodDelete, mapsPath, nil).json(t)["items"].([]any)
-		require.Equal(b, before.Object["metadata"], items[0].(doc)["metadata"])
-	})
-}
-
 func TestNamespacesOfTheServerStay(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		for _, name := range []string{"default", "kube-public", "kube-system"} {
@@ -539,38 +313,6 @@ func TestNamespacesOfTheServerStay(t *testing.T) {
 		after := b.ok(http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":null}}`,
 			"Content-Type", "application/merge-patch+json")
 		require.Equal(b, before.Object, after.Object, "the label with the name cannot be removed")
-	})
-}
-
-func TestMalformedWrites(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		b.ok(http.MethodPost, mapsPath, configMap("a"))
-		b.refused(400, http.MethodPut, mapsPath+"/a", doc{"data": doc{"k": "v"}})
-		b.refused(400, http.MethodPost, mapsPath, doc{"metadata": meta("b", "generation", "x")})
-		b.refused(400, http.MethodGet, mapsPath+"?timeout=x", nil)
-		b.refused(409, http.MethodPatch, mapsPath+"/none?fieldManager=m",
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none","uid":"u"}}`, "Content-Type", "application/apply-patch+yaml")
-	})
-}
-
-func TestManagedFieldsStayDeleted(t *testing.T) {
-	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
-		require.NotEmpty(b, b.ok(http.MethodPost, mapsPath, configMap("a", "k", "1")).GetManagedFields())
-		cleared := configMap("a", "k", "1")
-		cleared["metadata"].(doc)["managedFields"] = []any{doc{}}
-		require.Empty(b, b.ok(http.MethodPut, mapsPath+"/a", cleared).GetManagedFields())
-		require.Empty(b, b.ok(http.MethodPut, mapsPath+"/a", configMap("a", "k", "2")).GetManagedFields())
-	})
-}
-
-func TestABindingIsNoChangeOfTheSpec(t *testing.T) {
-	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
-		before := b.ok(http.MethodPost, podsPath, pod("p"))
-		b.ok(http.MethodPost, podsPath+"/p/binding", doc{"metadata": meta("p"), "target": doc{"name": "n"}})
-		after := b.ok(http.MethodGet, podsPath+"/p", nil)
-		require.NotEqual(b, before.GetResourceVersion(), after.GetResourceVersion())
-		require.EqualValues(b, 1, after.GetGeneration())
-		require.Equal(b, before.GetManagedFields(), after.GetManagedFields())
 	})
 }
 

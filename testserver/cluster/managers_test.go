@@ -8,15 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/leatproject/leat/testserver/cluster"
@@ -28,51 +24,6 @@ func owners(all []metav1.ManagedFieldsEntry) map[string]string {
 		out[e.Manager+" "+string(e.Operation)+" "+e.Subresource] = e.FieldsV1.String()
 	}
 	return out
-}
-
-// TestManagedFields holds the owners of fields through the verbs of a client.
-func TestManagedFields(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
-		require.NoError(t, err)
-		deployments := client.AppsV1().Deployments("default")
-		labels := map[string]string{"app": "web"}
-		config := func(image string) *appsv1ac.DeploymentApplyConfiguration {
-			return appsv1ac.Deployment("web", "default").WithSpec(appsv1ac.DeploymentSpec().
-				WithReplicas(2).WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
-				WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(corev1ac.PodSpec().WithContainers(
-					corev1ac.Container().WithName("main").WithImage(image)))))
-		}
-		applied, err := deployments.Apply(ctx, config("one"), metav1.ApplyOptions{FieldManager: "me"})
-		require.NoError(t, err)
-		require.Len(t, applied.ManagedFields, 1)
-		require.NotContains(t, applied.ManagedFields[0].FieldsV1.String(), "f:strategy", "a default has no owner")
-		again, err := deployments.Apply(ctx, config("one"), metav1.ApplyOptions{FieldManager: "me"})
-		require.NoError(t, err)
-		require.Equal(t, applied, again)
-		_, err = deployments.Apply(ctx, config("two"), metav1.ApplyOptions{FieldManager: "other"})
-		require.True(t, apierrors.IsConflict(err), "%v", err)
-		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "me": .spec.template.spec.containers[name="main"].image`)
-
-		_, err = deployments.UpdateScale(ctx, "web", &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: autoscalingv1.ScaleSpec{Replicas: 5},
-		}, metav1.UpdateOptions{FieldManager: "scaler"})
-		require.NoError(t, err)
-		patched, err := deployments.Patch(ctx, "web", types.StrategicMergePatchType,
-			[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"s"}]}}}}`), metav1.PatchOptions{FieldManager: "patcher"})
-		require.NoError(t, err)
-		require.Len(t, patched.Spec.Template.Spec.Containers, 2)
-		all := owners(patched.ManagedFields)
-		require.Equal(t, `{"f:spec":{"f:replicas":{}}}`, all["scaler Update scale"])
-		require.NotContains(t, all["me Apply "], "f:replicas")
-		require.Contains(t, all["patcher Update "], `k:{\"name\":\"side\"}`)
-
-		patched.Status.Replicas = 5
-		updated, err := deployments.UpdateStatus(ctx, patched, metav1.UpdateOptions{FieldManager: "controller"})
-		require.NoError(t, err)
-		require.Equal(t, `{"f:status":{"f:replicas":{}}}`, owners(updated.ManagedFields)["controller Update status"])
-	})
 }
 
 // TestManagersOfScales holds who owns the replicas that writes to a Scale set.
@@ -159,33 +110,6 @@ func TestFirstNamespacesHaveAManager(t *testing.T) {
 			metav1.CreateOptions{FieldManager: "kube-apiserver"})
 		require.NoError(t, err)
 		require.Equal(t, made.ManagedFields, first.ManagedFields)
-	})
-}
-
-// TestAppliedNulls holds that a null and an empty map in a configuration are values, which have an owner and conflict.
-func TestAppliedNulls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
-		require.NoError(t, err)
-		maps := client.CoreV1().ConfigMaps("default")
-		apply := func(by, metadata string) (*corev1.ConfigMap, error) {
-			return maps.Patch(ctx, "m", types.ApplyYAMLPatchType,
-				[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":`+metadata+`}`), metav1.PatchOptions{FieldManager: by})
-		}
-		_, err = apply("one", `{"name":"m","labels":{"a":"b"},"creationTimestamp":null}`)
-		require.NoError(t, err)
-		_, err = apply("two", `{"name":"m","labels":{"a":null}}`)
-		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "one": .metadata.labels.a`)
-		m, err := apply("two", `{"name":"m","annotations":{}}`)
-		require.NoError(t, err)
-		require.Equal(t, `{"f:metadata":{"f:annotations":{}}}`, owners(m.ManagedFields)["two Apply "])
-		_, err = apply("three", `{"name":"m","annotations":null}`)
-		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "two": .metadata.annotations`)
-		for _, nameless := range []string{`{"name":null}`, `{"name":""}`} {
-			_, err = apply("two", nameless)
-			require.EqualError(t, err, "the name of the object (m based on URL) was undeterminable: name must be provided")
-		}
 	})
 }
 

@@ -47,48 +47,12 @@ spec:
   versions:
 `
 	oldSail = "area: {type: integer}, cloth: {type: string}"
-	newSail = "area: {type: integer}, cloth: {type: string, default: linen}, colour: {type: string, default: white}"
 )
 
 func sail(version, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "leat.example/" + version, "kind": "Sail", "metadata": map[string]any{"name": name}, "spec": spec,
 	}}
-}
-
-// An object is written in another version than before, with the conversion None.
-func TestWritesInAnotherVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		c := cluster.Start(t, cluster.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{
-			definitionOf(t, sails+versionOf("v1", "true", oldSail)),
-		}})
-		client := dynamic.NewForConfigOrDie(c.Config())
-		in := func(version string) dynamic.ResourceInterface {
-			return client.Resource(schema.GroupVersionResource{Group: "leat.example", Version: version, Resource: "sails"}).Namespace("default")
-		}
-		for _, name := range []string{"a", "b"} {
-			_, err := in("v1").Create(ctx, sail("v1", name, map[string]any{"area": int64(3)}), metav1.CreateOptions{})
-			require.NoError(t, err)
-		}
-		_, err := c.Server.Update(definitionResource, definitionOf(t, sails+versionOf("v1", "false", oldSail)+versionOf("v2", "true", newSail)))
-		require.NoError(t, err)
-
-		patched, err := in("v2").Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"area":4}}`), metav1.PatchOptions{})
-		require.NoError(t, err)
-		require.Equal(t, map[string]any{"area": int64(4), "cloth": "linen", "colour": "white"}, patched.Object["spec"])
-		require.Len(t, patched.GetManagedFields(), 1)
-		require.Equal(t, "leat.example/v1", patched.GetManagedFields()[0].APIVersion, "v1 has no field colour, so the owners stay")
-
-		_, err = in("v1").Patch(ctx, "b", types.MergePatchType, []byte(`{"spec":{"area":4}}`), metav1.PatchOptions{})
-		require.NoError(t, err)
-		b, err := in("v2").Get(ctx, "b", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.Equal(t, map[string]any{"area": int64(4), "cloth": "linen", "colour": "white"}, b.Object["spec"], "defaults of the stored version")
-
-		_, err = in("v2").Apply(ctx, "b", sail("v2", "b", map[string]any{"colour": "red"}), metav1.ApplyOptions{FieldManager: "m"})
-		require.ErrorContains(t, err, ".spec.colour: field not declared in schema")
-	})
 }
 
 // Warnings about values that were invalid before also come with an error.

@@ -9,6 +9,29 @@ import (
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 )
 
+const podText = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  restartPolicy: Always
+  terminationGracePeriodSeconds: 30
+  dnsPolicy: ClusterFirst
+  securityContext: {}
+  schedulerName: default-scheduler
+  enableServiceLinks: true
+  containers:
+  - name: app
+    image: nginx
+    resources: {}
+    terminationMessagePath: /dev/termination-log
+    terminationMessagePolicy: File
+    imagePullPolicy: Always
+    ports: [{containerPort: 80, protocol: TCP}]
+    env: [{name: A, value: b}, {name: C, value: d}]
+status: {}
+`
+
 func TestStrategicMerge(t *testing.T) {
 	merge := apply.Strategic("", "Pod")
 	original := parse(t, podText)

@@ -162,27 +162,6 @@ func (w *world) message(method, path, token string, headers ...string) string {
 	return answer["message"].(string)
 }
 
-func TestAnonymous(t *testing.T) {
-	inWorld(t, func(w *world) {
-		require.Equal(t, `pods is forbidden: User "system:anonymous" cannot list resource "pods" in API group "" in the namespace "default"`,
-			w.message("GET", podsPath, ""))
-		require.Equal(t, `forbidden: User "system:anonymous" cannot get path "/version"`, w.message("GET", "/version", ""))
-		w.bootstrap()
-		code, _ := w.send("GET", "/version", "", "")
-		require.Equal(t, 200, code, "system:public-info-viewer")
-		require.Equal(t, `forbidden: User "system:anonymous" cannot get path "/apis"`, w.message("GET", "/apis", ""))
-		code, _ = w.send("GET", "/apis", ann, "")
-		require.Equal(t, 200, code, "system:discovery")
-	})
-}
-
-func TestUnknownToken(t *testing.T) {
-	inWorld(t, func(w *world) {
-		require.Equal(t, "Unauthorized", w.message("GET", podsPath, "unknown"))
-		require.Equal(t, "Unauthorized", w.message("GET", "/version", "unknown"))
-	})
-}
-
 func TestClientCertificates(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.bootstrap()
@@ -276,25 +255,6 @@ func TestServiceAccountTokens(t *testing.T) {
 		require.NoError(t, w.server.Delete(accounts, api.Key{Namespace: "default", Name: "builder"}))
 		code, _ = w.send("POST", whoami, token, "{}")
 		require.Equal(t, 401, code, "the account is deleted")
-	})
-}
-
-func TestRefusedTokenRequests(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.make(accounts, "default", `{"metadata":{"name":"builder"}}`)
-		w.make(pods, "default", `{"metadata":{"name":"p"},"spec":{"serviceAccountName":"other","containers":[{"name":"c","image":"i"}]}}`)
-		const path = "/api/v1/namespaces/default/serviceaccounts/builder/token"
-		for _, c := range []struct{ body, message string }{
-			{`{"spec":{"expirationSeconds":5}}`, `TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 5: may not specify a duration less than 10 minutes`},
-			{`{"metadata":{"name":"x"}}`, `TokenRequest.authentication.k8s.io "builder" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified`},
-			{`{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p"}}}`, `cannot bind token for serviceaccount "builder" to pod running with different serviceaccount name.`},
-			{`{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"none"}}}`, `pods "none" not found`},
-			{`{"spec":{"boundObjectRef":{"kind":"ConfigMap","apiVersion":"v1","name":"none"}}}`, `cannot bind token to object of type /v1, Kind=ConfigMap`},
-		} {
-			code, answer := w.send("POST", path, admin, c.body)
-			require.GreaterOrEqual(t, code, 400)
-			require.Equal(t, c.message, answer["message"])
-		}
 	})
 }
 
