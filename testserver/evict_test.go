@@ -193,3 +193,24 @@ func TestEvictionsWithoutBudget(t *testing.T) {
 		})
 	}
 }
+
+func TestInvalidEvictions(t *testing.T) {
+	inEvictions(t, runningPod("p", "True"), budget("b", 2, 4, 2), func(b *bench) {
+		require.Equal(t, "name in URL does not match name in Eviction object",
+			b.refused(http.StatusBadRequest, http.MethodPost, evictPath, eviction("q")).Message)
+		b.refused(http.StatusNotFound, http.MethodPost, podsPath+"/none/eviction", eviction("none"))
+		conflict := b.refused(http.StatusConflict, http.MethodPost, evictPath,
+			eviction("p", "deleteOptions", doc{"preconditions": doc{"uid": "another"}}))
+		require.Contains(t, conflict.Message, "the UID in the precondition (another) does not match")
+		status := b.ok(http.MethodGet, budgetPath, nil).Object["status"].(doc)
+		require.EqualValues(t, 1, status["disruptionsAllowed"], "as in kube-apiserver, the budget comes before the precondition")
+		version := b.ok(http.MethodGet, podsPath+"/p", nil).GetResourceVersion()
+		b.ok(http.MethodPost, evictPath, eviction("p", "deleteOptions", doc{"preconditions": doc{"resourceVersion": version}}))
+	})
+	inEvictions(t, runningPod("p", "True"), budget("b", 1, 3, 2), func(b *bench) {
+		_, err := b.Create(budgets, budget("c", 1, 3, 2))
+		require.NoError(t, err)
+		status := b.refused(http.StatusInternalServerError, http.MethodPost, evictPath, eviction("p"))
+		require.Equal(t, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", status.Message)
+	})
+}

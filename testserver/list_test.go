@@ -393,3 +393,61 @@ func TestCompressedWatches(t *testing.T) {
 		w.expect("DELETED m@102")
 	})
 }
+
+func TestListVersions(t *testing.T) {
+	// The test creates pods a to e at 101 to 105 and deletes a at 106.
+	const all, limited = "b c d e", "b c"
+	for _, row := range []struct {
+		query   string // without limit
+		code    int
+		version string
+		items   string
+		limited string // items with limit=2; empty means that the status code differs
+	}{
+		{"", 200, "106", all, limited},
+		{"resourceVersion=0", 200, "106", all, all}, // the watch cache ignores the limit
+		{"resourceVersion=0 resourceVersionMatch=NotOlderThan", 200, "106", all, all},
+		{"resourceVersion=103 resourceVersionMatch=NotOlderThan", 200, "106", all, limited},
+		{"resourceVersion=103 resourceVersionMatch=Exact", 200, "103", "a b c", "a b"},
+		{"resourceVersion=100 resourceVersionMatch=Exact", 200, "100", "", ""},
+		{"resourceVersion=106", 200, "106", all, limited},
+		{"resourceVersion=99 resourceVersionMatch=Exact", 410, "", "", ""},
+		{"resourceVersion=107", 504, "", "", ""},
+		{"resourceVersion=107 resourceVersionMatch=Exact", 504, "", "", ""},
+		{"resourceVersion=x", 400, "", "", ""},
+		{"resourceVersionMatch=Exact", 422, "", "", ""},
+		{"resourceVersion=0 resourceVersionMatch=Exact", 422, "", "", ""},
+		{"resourceVersion=1 resourceVersionMatch=Sometimes", 422, "", "", ""},
+		{"sendInitialEvents=true", 422, "", "", ""},
+		{"limit=x", 400, "", "", ""},
+		{"timeoutSeconds=x", 400, "", "", ""},
+		{"continue=nonsense", 400, "", "", ""},
+		{"fieldSelector=spec.color=red", 400, "", "", ""},
+		{"fieldSelector=a", 400, "", "", ""},
+		{"labelSelector=!!", 400, "", "", ""},
+	} {
+		t.Run(strings.ReplaceAll(row.query, "=", ":"), func(t *testing.T) {
+			inBubble(t, testserver.Options{}, func(b *bench) {
+				b.fill(5)
+				require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: "a"}))
+				query := strings.Fields(row.query)
+				a := b.do(http.MethodGet, podsPath+queryOf(query...), nil)
+				require.Equal(b, row.code, a.code, "%s", a.body)
+				if row.code != http.StatusOK {
+					a.status(t)
+					return
+				}
+				l := b.list(podsPath, query...)
+				require.Equal(b, "PodList", l.Kind)
+				require.Equal(b, "v1", l.APIVersion)
+				require.Equal(b, row.version, l.Metadata.ResourceVersion)
+				require.Equal(b, row.items, strings.Join(l.names(), " "))
+				require.Empty(b, l.Metadata.Continue)
+				require.Nil(b, l.Metadata.RemainingItemCount)
+				l = b.list(podsPath, append(query, "limit=2")...)
+				require.Equal(b, row.limited, strings.Join(l.names(), " "))
+				require.Equal(b, row.limited != row.items, l.Metadata.Continue != "")
+			})
+		})
+	}
+}

@@ -526,3 +526,83 @@ func TestAnnotationsInGeneration(t *testing.T) {
 		}
 	})
 }
+
+func TestGracePeriods(t *testing.T) {
+	running := pod("a")
+	running["spec"].(doc)["nodeName"] = "n"
+	short := pod("a")
+	short["spec"].(doc)["nodeName"] = "n"
+	short["spec"].(doc)["terminationGracePeriodSeconds"] = 5
+	ended := pod("a")
+	ended["spec"].(doc)["nodeName"] = "n"
+	ended["status"] = doc{"phase": "Succeeded"}
+	for name, row := range map[string]struct {
+		pod       doc
+		query     string
+		immediate bool
+		want      int // -1 means that the pod is removed at once
+	}{
+		"no node":        {pod("a"), "", false, -1},
+		"no node, asked": {pod("a"), "?gracePeriodSeconds=9", false, -1},
+		"default":        {running, "", false, 30},
+		"asked":          {running, "?gracePeriodSeconds=9", false, 9},
+		"of the pod":     {short, "", false, 5},
+		"none":           {running, "?gracePeriodSeconds=0", false, -1},
+		"ended":          {ended, "", false, -1},
+		"no kubelet":     {running, "", true, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, testserver.Options{ImmediateDeletion: row.immediate}, func(b *bench) {
+				_, err := b.Create(pods, row.pod)
+				require.NoError(b, err)
+				b.ok(http.MethodDelete, podsPath+"/a"+row.query, nil)
+				if row.want < 0 {
+					b.refused(404, http.MethodGet, podsPath+"/a", nil)
+					return
+				}
+				u := b.ok(http.MethodGet, podsPath+"/a", nil)
+				require.EqualValues(b, row.want, *u.GetDeletionGracePeriodSeconds())
+				require.Equal(b, time.Now().Add(time.Duration(row.want)*time.Second).UTC(), u.GetDeletionTimestamp().UTC())
+				// A second delete can shorten the grace period, but not extend it.
+				require.Equal(b, u.Object, b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=600", nil).Object)
+				u = b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=1", nil)
+				require.EqualValues(b, 1, *u.GetDeletionGracePeriodSeconds())
+				// The kubelet confirms the deletion.
+				b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=0", nil)
+				b.refused(404, http.MethodGet, podsPath+"/a", nil)
+			})
+		})
+	}
+}
+
+func TestABindingIsNoChangeOfTheSpec(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		before := b.ok(http.MethodPost, podsPath, pod("p"))
+		b.ok(http.MethodPost, podsPath+"/p/binding", doc{"metadata": meta("p"), "target": doc{"name": "n"}})
+		after := b.ok(http.MethodGet, podsPath+"/p", nil)
+		require.NotEqual(b, before.GetResourceVersion(), after.GetResourceVersion())
+		require.EqualValues(b, 1, after.GetGeneration())
+		require.Equal(b, before.GetManagedFields(), after.GetManagedFields())
+	})
+}
+
+func TestManagedFieldsStayDeleted(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		require.NotEmpty(b, b.ok(http.MethodPost, mapsPath, configMap("a", "k", "1")).GetManagedFields())
+		cleared := configMap("a", "k", "1")
+		cleared["metadata"].(doc)["managedFields"] = []any{doc{}}
+		require.Empty(b, b.ok(http.MethodPut, mapsPath+"/a", cleared).GetManagedFields())
+		require.Empty(b, b.ok(http.MethodPut, mapsPath+"/a", configMap("a", "k", "2")).GetManagedFields())
+	})
+}
+
+func TestMalformedWrites(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a"))
+		b.refused(400, http.MethodPut, mapsPath+"/a", doc{"data": doc{"k": "v"}})
+		b.refused(400, http.MethodPost, mapsPath, doc{"metadata": meta("b", "generation", "x")})
+		b.refused(400, http.MethodGet, mapsPath+"?timeout=x", nil)
+		b.refused(409, http.MethodPatch, mapsPath+"/none?fieldManager=m",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none","uid":"u"}}`, "Content-Type", "application/apply-patch+yaml")
+	})
+}
