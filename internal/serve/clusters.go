@@ -76,8 +76,13 @@ func (c *clusters) actions() map[string]action {
 		"PUT /clusters/{name}":            c.create,
 		"DELETE /clusters/{name}":         c.remove,
 		"POST /clusters/{name}":           refusePost,
+		"/clusters/{name}/{$}":            refuseSlash,
 		"GET /clusters/{name}/kubeconfig": c.kubeconfig,
 	}
+}
+
+func refuseSlash(*http.Request) (any, error) {
+	return nil, &failure{http.StatusNotFound, errors.New("the path of a cluster has no slash at its end")}
 }
 
 // refusePost answers what a client may try first. http.ServeMux would redirect it.

@@ -48,6 +48,7 @@ func TestClustersComeAndGo(t *testing.T) {
 		{400, "PUT", "/clusters/c?form=a", `cluster c: the only parameter is from=NAME, and got "form=a"`},
 		{400, "PUT", "/clusters/c?from=%zz", `cluster c: the parameters: invalid URL escape "%zz"`},
 		{400, "PUT", "/clusters/c?from=", `cluster c: the only parameter is from=NAME, and got "from="`},
+		{404, "PUT", "/clusters/c/", "the path of a cluster has no slash at its end"},
 		{405, "POST", "/clusters/c", "PUT creates a cluster, and POST does not"},
 		{400, "PUT", "/clusters/C", `cluster "C": a name has at most 63 characters of a-z, 0-9 and -`},
 		{400, "PUT", "/clusters/-c", `cluster "-c": a name has`},

@@ -87,7 +87,7 @@ type visitor struct {
 	done  <-chan struct{} // closed when no call is in flight and nothing is left of it
 }
 
-// visitors are those of one round. One goroutine uses them.
+// visitors come in one round. One goroutine uses them.
 type visitors struct {
 	*soak
 	observer *observer

@@ -140,7 +140,7 @@ func (s *soak) cached(now *testserver.Snapshot) error {
 	return failed
 }
 
-// equal returns an error that says what differs between a cache and the server.
+// equal returns an error if a cache and the server differ.
 func equal(name string, i *informer.Informer[*widget], want map[api.Key]string) error {
 	s := i.Snapshot()
 	for key, version := range want {

@@ -173,7 +173,7 @@ func (s *soak) client(dial func(context.Context, string, string) (net.Conn, erro
 	}))(s)
 }
 
-// informerOptions are those of all informers: short pauses, because a round is short, and short watches.
+// informerOptions returns the options of each informer: short pauses, because a round is short, and short watches.
 func informerOptions(log *zap.Logger) informer.Options[*widget] {
 	return informer.Options[*widget]{
 		Tuning: reflector.Tuning{

@@ -30,8 +30,8 @@ type program struct {
 	environment []string
 }
 
-// newProgram skips the test if a command fails, which says what to install. The kubeconfig names a plugin that prints
-// the token, and so do the settings of curl.
+// newProgram writes what programs need to find the server: a kubeconfig with a plugin that prints the token, and the
+// settings of curl. If a command fails, it skips the test and says what to install.
 func newProgram(t *testing.T, install string, commands ...string) program {
 	t.Helper()
 	for _, c := range commands {

@@ -153,7 +153,7 @@ func (s *Store) Served() []*Collection { return slices.Clone(s.order) }
 // Len returns the number of objects, in the time of a look-up for each resource. The caller holds the lock.
 func (s *Store) Len() (n int) {
 	for _, c := range s.collections {
-		if c.Definition().Alias.Resource == "" { // the objects of an alias are those of another resource
+		if c.Definition().Alias.Resource == "" { // another resource counts its objects
 			n += c.root.len()
 		}
 	}
