@@ -28,9 +28,10 @@ func (o object) String() string { return fmt.Sprintf("%s %s/%s", o.kind, o.names
 //
 // test makes the masks from its argument, with codec.NewMask or leatcache.Options.Fields, starts the program, and does
 // what makes the program read and write. It must not fail because of what the program writes. At the end, the server
-// needs an object of each kind that has a mask, because its fields are those that GuardMasks tries. Fields with the names
-// uid, resourceVersion and managedFields, Events and Leases are not compared. A read that changes no object is not found.
-// If equal masks can give other objects, because of the order of workers or of generated names, GuardMasks reports that.
+// needs an object of each kind that has a mask, because its fields are those that GuardMasks tries. Fields with the
+// names uid, resourceVersion and managedFields, Events and Leases are not compared. A read that changes no object is
+// not found. If equal masks can give other objects, because of the order of workers or of generated names, GuardMasks
+// reports that.
 func GuardMasks(t *testing.T, o Options, masks Masks, test func(k *Kit, masks Masks)) {
 	t.Helper()
 	for _, line := range compareMasks(masks, func(m Masks) (state objects) {

@@ -253,8 +253,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener, configure func(*http
 }
 
 // ServeHTTP answers a request of a connection that another server has accepted, which must refuse web pages of other
-// origins. It needs no Run, but the controllers of a Cluster do. A watch ends with the context of the request. An Outage
-// aborts new requests, and ends the watches.
+// origins. It needs no Run, but the controllers of a Cluster do. A watch ends with the context of the request. An
+// Outage aborts new requests, and ends the watches.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.refuses() {
 		panic(http.ErrAbortHandler)

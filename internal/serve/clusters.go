@@ -27,7 +27,8 @@ import (
 const (
 	clustersPath = "/clusters/"
 	maxQuote     = 80 // of a name in an error, in bytes
-	// patience is how long a cluster that ends waits for clients that do not send the rest of a request, or do not read.
+	// patience is how long a cluster that ends waits for clients that do not send the rest of a request, or do not
+	// read.
 	patience = time.Second
 )
 
@@ -263,8 +264,8 @@ func (c *clusters) middleware(next http.Handler) http.Handler {
 	})
 }
 
-// forward lets a handler of a cluster answer a request below /clusters/NAME. The request ends with the cluster, whatever
-// its client does.
+// forward lets a handler of a cluster answer a request below /clusters/NAME. The request ends with the cluster,
+// whatever its client does.
 func (c *clusters) forward(w http.ResponseWriter, r *http.Request, name string, handler func(*forked) http.Handler) error {
 	one, err := c.enter(name)
 	if err != nil {
