@@ -142,10 +142,6 @@ func TestCreateSetsDefaultsAndRemovesUnknownFields(t *testing.T) {
 	}, problems)
 }
 
-// unchecked ends a message if an error kept the rules in CEL from being checked.
-const unchecked = ", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; " +
-	"correct the existing errors to complete validation]"
-
 func TestMessagesOfInvalidObjects(t *testing.T) {
 	d := resource(t, widgets)
 	for _, c := range []struct{ name, body, want string }{
