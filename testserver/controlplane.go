@@ -54,8 +54,10 @@ func (c *controlPlane) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-w.begun:
 	case <-ctx.Done():
+	}
+	if err := context.Cause(r.Context()); err != nil { // the handler may have ended, and begun an answer, because of that
 		_ = out.Close() // it never fails
-		return nil, context.Cause(r.Context())
+		return nil, err
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", w.code, http.StatusText(w.code)), StatusCode: w.code,
