@@ -96,11 +96,12 @@ func everything(masks Masks, states []objects) Masks {
 		for _, state := range states {
 			for o, content := range state {
 				for name := range content {
-					fields[name] = fields[name] || o.kind == kind
+					if o.kind == kind && name != "apiVersion" && name != "kind" {
+						fields[name] = true
+					}
 				}
 			}
 		}
-		maps.DeleteFunc(fields, func(name string, has bool) bool { return !has || name == "apiVersion" || name == "kind" })
 		out[kind] = slices.Sorted(maps.Keys(fields))
 	}
 	return out

@@ -22,13 +22,19 @@ type reader struct {
 	fields []string
 }
 
-// readers are programs whose fields are written in examples/nodeagent and bench/projects/*/fields_generated.go, with
-// those that can mask no pods: docs/fields.md says why.
+// readers are programs with the fields of examples/nodeagent and of PodFields in bench/projects/*/fields_generated.go,
+// and programs that can mask no pods: docs/fields.md has the reasons.
 var readers = []reader{
 	{name: "CronJob operator", fields: []string{`metadata.labels["batch.bench.example/cronjob"]`}},
 	{name: "Node agent", fields: []string{"metadata.labels", "spec.nodeName", "status.phase", "status.podIP"}},
 	{name: "LeaderWorkerSet", fields: []string{
-		"metadata.annotations", "metadata.labels", "spec.containers[env,resources]", "spec.initContainers[env,resources]", "spec.nodeName",
+		`metadata.annotations["leaderworkerset.sigs.k8s.io/leader-name"]`,
+		`metadata.annotations["leaderworkerset.sigs.k8s.io/leader-requests-tpus"]`,
+		`metadata.annotations["leaderworkerset.sigs.k8s.io/size"]`,
+		`metadata.annotations["leaderworkerset.sigs.k8s.io/subgroup-size"]`,
+		`metadata.annotations["scheduling.k8s.io/group-name"]`,
+		"metadata.labels", "spec.containers.env[name,value]", "spec.containers.resources[limits,requests]",
+		"spec.initContainers.env[name,value]", "spec.initContainers.resources[limits,requests]", "spec.nodeName",
 		"spec.subdomain", "status.conditions[status,type]", "status.containerStatuses.restartCount",
 		"status.initContainerStatuses.restartCount", "status.phase",
 	}},
@@ -86,7 +92,7 @@ func Fields() (string, error) {
 	return s.String(), nil
 }
 
-// legend names the parts below their places, in two lines so that narrow ones have room.
+// legend names the parts below their places, in three lines so that narrow ones have room.
 func legend(s *strings.Builder, whole []int, total, y, left, width int) {
 	x := float64(left)
 	for i, name := range parts {

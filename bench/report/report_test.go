@@ -6,12 +6,15 @@ import (
 	"flag"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leatproject/leat/bench/runner"
+	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/internal/fixture/must"
 )
 
@@ -235,8 +238,18 @@ func TestPage(t *testing.T) {
 	require.Contains(t, text.String(), `events has no "nobody"`)
 }
 
-// TestFields compares the picture of docs/fields.md with what masks keep.
+// TestFields compares the picture of docs/fields.md with what masks keep, and the masks with those of the projects.
 func TestFields(t *testing.T) {
+	for project, r := range map[string]reader{"cronjob": readers[0], "lws": readers[2]} {
+		text := string(must.Get(os.ReadFile("../projects/" + project + "/fields_generated.go"))(t))
+		_, text, _ = strings.Cut(text, "var PodFields = []string{\n")
+		text, _, _ = strings.Cut(text, "}\n")
+		var paths []string
+		for line := range strings.Lines(text) {
+			paths = append(paths, must.Get(strconv.Unquote(strings.Trim(line, "\t,\n")))(t))
+		}
+		require.Equal(t, must.Get(codec.NewMask[*corev1.Pod](paths...))(t).String(), must.Get(codec.NewMask[*corev1.Pod](r.fields...))(t).String())
+	}
 	const file = "../../docs/fields.svg"
 	picture := must.Get(Fields())(t)
 	if *rewrite {

@@ -31,7 +31,7 @@ type program struct {
 }
 
 // newProgram writes what programs need to find the server: a kubeconfig with a plugin that prints the token, and the
-// settings of curl. If a command fails, it skips the test and says what to install.
+// settings of curl. If a command fails, it skips the test and names the packages to install.
 func newProgram(t *testing.T, install string, commands ...string) program {
 	t.Helper()
 	for _, c := range commands {
