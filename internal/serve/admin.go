@@ -110,8 +110,9 @@ func (p *process) adminHandler() http.Handler {
 		"POST /state/save": p.saveState,
 	})
 	if p.Fork != nil {
+		// A mux for each request, because one for each cluster takes 6 KB.
 		mux.HandleFunc(clustersPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
-			if err := p.clusters.forward(w, r, r.PathValue("name"), func(one *forked) http.Handler { return one.admin }); err != nil {
+			if err := p.clusters.forward(w, r, r.PathValue("name"), func(one *forked) http.Handler { return muxOf(one.actions()) }); err != nil {
 				refuse(w, err)
 			}
 		})

@@ -52,7 +52,6 @@ type clusters struct {
 type forked struct {
 	*served
 	from     string                          // "" for the main cluster
-	admin    http.Handler                    // of the requests that are the same for each cluster
 	requests sync.WaitGroup                  // in progress; only clusters.enter adds to it
 	atEnd    func(func()) (stop func() bool) // calls a function when the cluster begins to end
 	end      func() error                    // returns when all requests and goroutines of the cluster have ended
@@ -158,7 +157,6 @@ func (c *clusters) create(r *http.Request) (any, error) {
 func (c *clusters) start(parent *served, from string) *forked {
 	backend := parent.Fork()
 	out := &forked{served: &served{backend, faultplan.NewActive(backend.Server, c.seed)}, from: from}
-	out.admin = muxOf(out.actions())
 	ending, endRequests := context.WithCancel(context.Background())
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
