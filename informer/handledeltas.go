@@ -12,8 +12,7 @@ import (
 func (p *pipeline[T]) process(batch deltafifo.Batch[T]) {
 	p.observeMutations(batch)
 	popped := p.traceTime()
-	p.handleDeltas(batch)
-	stored := p.traceTime()
+	stored := p.handleDeltas(batch)
 	p.deliverReady()
 	if p.mutations != nil {
 		p.mutations.report(false)
@@ -24,17 +23,19 @@ func (p *pipeline[T]) process(batch deltafifo.Batch[T]) {
 // handleDeltas applies a batch to the cache, publishes it and appends its changes to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
 // batch either in its replay or as changes. Index functions and the conditions of WaitUntil are the only user code
-// here.
-func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) {
+// here. stored is the time for a trace: a handler may get the batch before handleDeltas returns.
+func (p *pipeline[T]) handleDeltas(batch deltafifo.Batch[T]) (stored time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.indexer.ResourceVersion()
 	changes, snapshot := p.store(batch)
+	stored = p.traceTime()
 	p.notify(changes, snapshot, batch)
 	p.wakeWaiters()
 	if len(batch.Objects) > 0 || batch.InitialList || snapshot.ResourceVersion() != before { // not a resync alone
 		p.heardAt = batch.Since
 	}
+	return stored
 }
 
 // changes are the changes of one batch, as handlers get them.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 )
@@ -53,7 +54,8 @@ func TestTraceOfBatches(t *testing.T) {
 	})
 }
 
-// TestObservedTimes holds a change in the DeltaFIFO for a second, and in an index function for two more.
+// TestObservedTimes holds a change in the DeltaFIFO for a second, and in an index function for two more. A condition of
+// WaitUntil holds handleDeltas for ten seconds, when handlers have the change already.
 func TestObservedTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
@@ -76,6 +78,14 @@ func TestObservedTimes(t *testing.T) {
 		defer stop()
 		defer running(t, i)()
 		synctest.Wait()
+		go func() {
+			_ = i.WaitUntil(t.Context(), func(*cache.Snapshot[*widget]) bool {
+				if slow {
+					<-time.After(10 * time.Second)
+				}
+				return false
+			})
+		}()
 		src.set("b", 1)
 		synctest.Wait() // its batch waits in the other trace
 		slow = true
