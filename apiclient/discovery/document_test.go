@@ -247,8 +247,13 @@ func TestManyEntries(t *testing.T) {
 		require.Len(t, must.Get(m.All(t.Context()))(t), many)
 		return time.Since(began)
 	}
-	// Quadratic work would take a hundred times as long. A busy machine slows both runs.
-	require.Less(t, read(100_000), 50*read(10_000))
+	// Quadratic work would take a hundred times as long. A busy machine can stop either read, but not in every pair.
+	for range 10 {
+		if read(100_000) < 50*read(10_000) {
+			return
+		}
+	}
+	t.Fatal("ten times the entries take fifty times as long")
 }
 
 // TestOddGroupsOfAnOldServer checks that an invalid name never becomes a part of a path.
