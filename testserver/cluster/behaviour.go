@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/testserver/cluster/internal/disruption"
 	"github.com/leatproject/leat/testserver/cluster/internal/namespaces"
 	"github.com/leatproject/leat/testserver/cluster/internal/simulate"
+	"github.com/leatproject/leat/testserver/cluster/internal/stages"
 	"github.com/leatproject/leat/testserver/cluster/internal/workloads"
 )
 
@@ -40,6 +41,20 @@ type Behaviour struct {
 	Workloads bool
 	// Nodes simulates nodes, a scheduler and kubelets, so that pods run. Nil means that pods stay as they are.
 	Nodes *Nodes
+	// Stages changes pods and nodes after a while; see ParseStages. It works with simulated nodes, and with others.
+	Stages *Stages
+}
+
+// Stages are changes of pods and nodes that a file describes: crashes, evictions, conditions, and others.
+type Stages struct{ list []stages.Stage }
+
+// ParseStages reads stages, a list in YAML or JSON. docs/serve.md describes it. An error names the stage.
+func ParseStages(file []byte) (*Stages, error) {
+	list, err := stages.Parse(file)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	return &Stages{list}, nil
 }
 
 // withoutControllers returns the behaviour without what it has by default.
@@ -138,6 +153,11 @@ func (b Behaviour) parts(lenient bool, ca []byte, garbage <-chan struct{}) []par
 	if b.Nodes != nil {
 		out = append(out, part{"kubelet", func(c *apiclient.Client) func(context.Context) error {
 			return simulate.New(c, b.Nodes.simulation()).Run
+		}, nil})
+	}
+	if b.Stages != nil {
+		out = append(out, part{"kubelet", func(c *apiclient.Client) func(context.Context) error {
+			return stages.New(c, b.Stages.list).Run
 		}, nil})
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/leatproject/leat/internal/serve"
@@ -16,6 +17,7 @@ import (
 type clusterFlags struct {
 	behaviour       cluster.Behaviour
 	nodes           int
+	stages          string
 	rbac, envtest   bool
 	enable, disable names
 }
@@ -37,6 +39,7 @@ const serviceAccount = "ServiceAccount"
 func (c *clusterFlags) add(f *flag.FlagSet) {
 	b := &c.behaviour
 	f.IntVar(&c.nodes, "nodes", 0, "`number` of simulated nodes, on which pods are scheduled and run; without nodes, pods stay pending")
+	f.StringVar(&c.stages, "stages", "", "`file` with changes of pods and nodes: crashes, evictions, conditions")
 	f.BoolVar(&b.Workloads, "workloads", false, "run controllers of Deployments and ReplicaSets")
 	f.BoolVar(&b.NoGarbageCollection, "no-garbage-collection", false, "keep objects whose owners are gone")
 	f.BoolVar(&b.NoNamespaceDeletion, "no-namespace-deletion", false, "leave deleted namespaces in the phase Terminating, for a controller outside")
@@ -81,6 +84,15 @@ func (c *clusterFlags) backend(o testserver.Options, lenient bool) (serve.Backen
 		return serve.Backend{}, &serve.UsageError{Err: fmt.Errorf("--nodes %d: it is a number that is not negative", c.nodes)}
 	case c.nodes > 0:
 		co.Behaviour.Nodes = &cluster.Nodes{Count: c.nodes}
+	}
+	if c.stages != "" {
+		file, err := os.ReadFile(c.stages)
+		if err != nil {
+			return serve.Backend{}, &serve.UsageError{Err: fmt.Errorf("--stages: %w", err)}
+		}
+		if co.Behaviour.Stages, err = cluster.ParseStages(file); err != nil {
+			return serve.Backend{}, &serve.UsageError{Err: fmt.Errorf("--stages %s: %w", c.stages, err)}
+		}
 	}
 	if !lenient && !c.behaviour.NoServiceAccounts {
 		co.EnableAdmissionPlugins = append(co.EnableAdmissionPlugins, serviceAccount)
