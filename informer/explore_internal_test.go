@@ -5,6 +5,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -591,21 +592,68 @@ var BrokenRules = []BrokenRule{
 }
 
 // Counterexample returns a shortest way to a failure, and why it is one. The way is a transcript with what the handlers
-// get: with the broken rule, and with the rule.
+// get: with the broken rule, and with the rule. The way itself is a counterexample of leat explore.
 func (b BrokenRule) Counterexample(t *testing.T) (why, broken, whole string) {
 	m := pipelineWorld(b.breaks)
 	report := explore.Finds(t, m.World(), explore.Options{Depth: 8, States: 50_000, Workers: 1}, b.want) // one worker, so that the steps are always the same
 	var steps []explore.Step[*run]
+	var shown []string
+	bad, good := newRun(b.breaks), newRun(nil)
 	for i, line := range explore.Replay(m.World(), report.Choices) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "> "), "\n")
 		from := m.Steps
 		if i == 0 {
 			from = m.First
 		}
-		steps = append(steps, from[slices.IndexFunc(from, func(s explore.Step[*run]) bool { return s.Name == name })])
+		s := from[slices.IndexFunc(from, func(s explore.Step[*run]) bool { return s.Name == name })]
+		s.Do(bad)
+		if s.Can == nil || s.Can(good) {
+			s.Do(good)
+		}
+		steps = append(steps, s)
+		shown = append(shown, stepWords.Replace(name)+"\n"+bad.sides(good))
 	}
+	explore.Save(t, "../docs/counterexamples/"+b.Name+".txt", strings.ToUpper(b.Rule[:1])+b.Rule[1:]+".", "Each handler gets a legal history of each object, and ends with the state of the cache (package informer, 1).", report, shown)
+	m.Close(bad)
+	m.Close(good)
 	why, _, _ = strings.Cut(report.Failure.Error(), "\n")
 	return why, newRun(b.breaks).transcript(steps), newRun(nil).transcript(steps)
+}
+
+// stepWords are the names of steps for a student.
+var stepWords = strings.NewReplacer("run ; list a ; handler  ; all calls return", "the client has listed a, and a handler has got it",
+	"list, nothing left", "the client lists again: nothing is left", "list, a changed (recreated true)", "the client lists again: a was deleted and created again",
+	"delete another a", "the watch brings a deletion of a, which was created again unseen", "batch", "the informer takes the batch: first the cache, then the handler's backlog",
+	"release 0", "the handler is called")
+
+// sides returns what each part has, and what the handler of a run without the broken rule has.
+func (r *run) sides(whole *run) string {
+	text := func(o *simulated) string { return fmt.Sprintf(" %s of version %s", o.Name, o.ResourceVersion) }
+	var server, shows string
+	var queue []string
+	for _, name := range []string{"a", "b"} {
+		if o := r.known[name]; o != nil {
+			server += text(o)
+		}
+		if o, ok := r.p.indexer.Get(api.Key{Name: name}); ok {
+			shows += text(o)
+		}
+	}
+	for _, c := range r.pending {
+		queue = append(queue, textOf(c))
+	}
+	out := fmt.Sprintf("   server:%s\n   queue: %s\n   cache:%s", cmp.Or(server, " nothing"), cmp.Or(strings.Join(queue, ", "), "nothing"), cmp.Or(shows, " nothing"))
+	for i, r := range []*run{r, whole} {
+		var has, got string
+		for _, o := range r.handlers[0].state {
+			has += text(o)
+		}
+		for _, line := range r.lines[r.begun:] {
+			got += ", gets " + strings.Join(strings.Fields(line)[2:], " ")
+		}
+		out += fmt.Sprintf("\n   handler%s:%s%s", []string{"", " with the rule"}[i], cmp.Or(has, " nothing"), got)
+	}
+	return out
 }
 
 // transcript makes steps and returns them as a transcript, in which all calls of handlers return at once.

@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newServe(), newWatch(), newWait(), newRecord(), newReplay(), newShow())
+	root.AddCommand(newDemo(), newServe(), newWatch(), newWait(), newRecord(), newReplay(), newShow(), newExplore())
 	return root
 }
 

@@ -16,6 +16,7 @@ import (
 var (
 	depthFlag  = flag.Int("explore.depth", 0, "the largest number of steps of an exploration; 0 means a short run")
 	statesFlag = flag.Int("explore.states", 1_000_000, "about the most states of an exploration with explore.depth")
+	writeFlag  = flag.Bool("explore.write", false, "write the counterexamples that leat explore shows")
 )
 
 // Test explores a world, and fails the test if the exploration finds a failure. The flags -explore.depth and
@@ -40,6 +41,25 @@ func Finds[S any](t *testing.T, w World[S], o Options, text string) Report {
 	}
 	t.Logf("found after %d steps: %v", len(r.Choices)-1, r.Failure)
 	return r
+}
+
+// Save compares a failure with a file of docs/counterexamples, which leat explore shows, or writes it with the flag
+// -explore.write. steps are the lines of Replay: what happens, and then what each part has, as "   part: state".
+func Save(t *testing.T, path, rule, promise string, r Report, steps []string) {
+	t.Helper()
+	failure, _, _ := strings.Cut(r.Failure.Error(), "\n")
+	text := fmt.Sprintf("Rule: %s\nPromise: %s\nFailure: %s\n\n", rule, promise, failure)
+	for i, step := range steps {
+		text += fmt.Sprintf("%d. %s\n", i, step)
+	}
+	if *writeFlag {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if saved, err := os.ReadFile(path); string(saved) != text {
+		t.Errorf("%s differs from what the exploration finds (%v); write it with -explore.write:\n%s", path, err, text)
+	}
 }
 
 func logged[S any](t *testing.T, w World[S], o Options) Report {

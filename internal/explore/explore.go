@@ -1,10 +1,10 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -128,7 +128,7 @@ func Run[S any](w World[S], o Options) Report {
 	return r
 }
 
-// Replay returns a line for each step of Report.Choices.
+// Replay returns a line for each step of Report.Choices, and of the fair steps that lead from there to the failure.
 func Replay[S any](w World[S], choices []int) (lines []string) {
 	s := w.First[choices[0]]
 	lines = append(lines, w.Describe(s))
@@ -140,6 +140,14 @@ func Replay[S any](w World[S], choices []int) (lines []string) {
 			}
 			n++
 		})
+		s = next
+		lines = append(lines, w.Describe(s))
+	}
+	for n := 0; w.Fair != nil && n < w.FairSteps && w.Check(s) == nil; n++ {
+		next, good := w.Fair(s)
+		if good {
+			break
+		}
 		s = next
 		lines = append(lines, w.Describe(s))
 	}
@@ -204,7 +212,6 @@ func (e *explorer[S]) visit(s S, parent uint32, choice int, key []byte) []byte {
 // settle follows the fair steps from a state to a good end, or to a state that settles.
 func (e *explorer[S]) settle(s S) error {
 	var way []uint64
-	var last []S
 	rest, good := 0, false // rest is the number of fair steps from the last state of way
 	for !good {
 		var key [256]byte
@@ -214,14 +221,13 @@ func (e *explorer[S]) settle(s S) error {
 			break
 		}
 		if len(way) > e.w.FairSteps {
-			return fairError{fmt.Errorf("no good end after %d fair steps", e.w.FairSteps), e.describe(last[max(0, len(last)-6):])}
+			return fmt.Errorf("no good end after %d fair steps", e.w.FairSteps)
 		}
 		way = append(way, hash)
 		if s, good = e.w.Fair(s); !good {
 			if err := e.w.Check(s); err != nil {
-				return fairError{err, e.describe(append(last, s))}
+				return err
 			}
-			last = append(last, s)
 		}
 	}
 	for i := range way {
@@ -234,29 +240,13 @@ func (e *explorer[S]) settle(s S) error {
 	return nil
 }
 
-// fairError is a failure in the fair steps after a state. The last of them are in steps.
-type fairError struct {
-	error
-	steps string
-}
-
 // explain returns the failure with its steps.
 func (e *explorer[S]) explain(choices []int) error {
-	steps := strings.Join(Replay(e.w, choices), "\n")
-	var fair fairError
-	if errors.As(e.failure, &fair) {
-		steps += "\nand the last of the fair steps that follow:\n" + fair.steps
+	lines := Replay(e.w, choices)
+	if len(lines) > len(choices) {
+		lines = slices.Insert(lines, len(choices), "and the fair steps that follow:")
 	}
-	return fmt.Errorf("%w\n%s", e.failure, steps)
-}
-
-// describe returns the steps that led to these states.
-func (e *explorer[S]) describe(states []S) string {
-	lines := make([]string, len(states))
-	for i, s := range states {
-		lines[i] = e.w.Describe(s)
-	}
-	return strings.Join(lines, "\n")
+	return fmt.Errorf("%w\n%s", e.failure, strings.Join(lines, "\n"))
 }
 
 // choices returns the way to a node of this depth.
