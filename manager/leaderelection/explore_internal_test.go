@@ -659,7 +659,9 @@ func TestExploreFindsBrokenRules(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			o := explore.Options{Depth: 60, States: 200_000, Workers: 1, Around: explore.InBubbles(t)} // one worker, so that the steps are always the same
 			r := explore.Finds(t, v.w, o, "two candidates lead")
-			v.w.Describe = func(w term) string { return cmp.Or(strings.TrimPrefix(w.last, "fair: "), "nobody holds the lease") + w.sides() }
+			v.w.Describe = func(w term) string {
+				return cmp.Or(strings.TrimPrefix(w.last, "fair: "), "nobody holds the lease") + w.sides()
+			}
 			synctest.Test(t, func(t *testing.T) {
 				explore.Save(t, "../../docs/counterexamples/"+file+".txt", v.rule, "At most one replica leads at a time (package leaderelection, 1).", r, explore.Replay(v.w, r.Choices))
 			})
