@@ -73,7 +73,8 @@ test-cluster: ## the tests of the typed server, and of the adapter that is teste
 DEPTH ?= 30
 STATES ?= 100000
 # The packages that have worlds.
-EXPLORED = ./reflector ./informer ./workqueue ./scale/warmstart ./cachedclient ./manager/leaderelection ./scale/shard
+EXPLORED = ./reflector ./informer ./workqueue ./scale/warmstart ./cachedclient ./manager/leaderelection ./scale/shard \
+	./scale/scopes/internal/merge
 explore: ## every state of small worlds of the protocols (make explore DEPTH=8 STATES=1000000)
 	@for n in '$(DEPTH)' '$(STATES)'; do case "$$n" in ''|0*|*[!0-9]*|?????????*) \
 		echo "make explore: DEPTH and STATES are numbers from 1 to 99999999, not '$$n'" >&2; exit 2;; esac; done
