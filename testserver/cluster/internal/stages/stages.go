@@ -99,7 +99,7 @@ func (k *kind[T]) step(ctx context.Context, key api.Key) (controller.Result, err
 			return controller.Result{}, nil
 		}
 		s := pick(all)
-		c = choice{s, o.GetUID(), now.Add(s.Delay.Duration + rand.N(s.Jitter.Duration+1))}
+		c = choice{s, o.GetUID(), now.Add(s.Delay.Duration + rand.N(max(s.Jitter.Duration, 1)))}
 		k.chosen[key] = c
 	}
 	if c.at.After(now) {
