@@ -7,5 +7,4 @@
 //	leat replay          serve a recording as a Kubernetes API
 //	leat show            show what a recording has
 //	leat explore         show step by step how a promise breaks without one of leat's rules
-//	leat wait            wait until objects exist, are gone, are Ready, or have a field
 package main

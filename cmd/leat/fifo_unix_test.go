@@ -25,18 +25,16 @@ func TestAFIFOIsOneClearError(t *testing.T) {
 	require.NoError(t, kubeconfig.Write(config, apiclient.Config{Host: "https://server.example", BearerTokenFile: fifo}, "shop"))
 	authorities := filepath.Join(dir, "authorities")
 	require.NoError(t, kubeconfig.Write(authorities, apiclient.Config{Host: "https://server.example", TLS: apiclient.TLS{CAFile: fifo}}, ""))
-	for _, command := range []string{"watch pods", "wait pods/x --for create"} {
-		for flags, want := range map[string]string{
-			"--kubeconfig " + fifo:        "kubeconfig " + fifo + ": ",
-			"--kubeconfig " + config:      "apiclient: Config.BearerTokenFile: read " + fifo + ": ",
-			"--kubeconfig " + authorities: "apiclient: Config.TLS.CAFile: read " + fifo + ": ",
-			"--server https://server.example --certificate-authority " + fifo: "apiclient: Config.TLS.CAFile: read " + fifo + ": ",
-		} {
-			out, errs := newOutput(), newOutput()
-			require.Equal(t, 1, run(t.Context(), strings.Fields(command+" "+flags), out, errs), errs)
-			require.Empty(t, out.String())
-			require.Equal(t, "leat: "+want+why, errs.String())
-		}
+	for flags, want := range map[string]string{
+		"--kubeconfig " + fifo:        "kubeconfig " + fifo + ": ",
+		"--kubeconfig " + config:      "apiclient: Config.BearerTokenFile: read " + fifo + ": ",
+		"--kubeconfig " + authorities: "apiclient: Config.TLS.CAFile: read " + fifo + ": ",
+		"--server https://server.example --certificate-authority " + fifo: "apiclient: Config.TLS.CAFile: read " + fifo + ": ",
+	} {
+		out, errs := newOutput(), newOutput()
+		require.Equal(t, 1, run(t.Context(), strings.Fields("watch pods "+flags), out, errs), errs)
+		require.Empty(t, out.String())
+		require.Equal(t, "leat: "+want+why, errs.String())
 	}
 }
 

@@ -32,8 +32,8 @@ func interruptible() context.Context {
 }
 
 // run runs a command and returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line. An
-// interrupt is a success, except for leat wait, and for a command that still reads a recording. Commands print with
-// package visible. The writers escape what comes another way, such as from the package of flags.
+// interrupt is a success, except for a command that still reads a recording. Commands print with package visible. The
+// writers escape what comes another way, such as from the package of flags.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout = visible.Writer(&interruptibleWriter{w: stdout, interrupted: ctx.Done()})
 	stderr = visible.Writer(&interruptibleWriter{w: stderr, interrupted: ctx.Done()})
@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newServe(), newWatch(), newWait(), newRecord(), newReplay(), newShow(), newExplore())
+	root.AddCommand(newDemo(), newServe(), newWatch(), newRecord(), newReplay(), newShow(), newExplore())
 	return root
 }
 

@@ -174,7 +174,7 @@ func TestBadInputGetsOneClearLine(t *testing.T) {
 		{[]string{"nope"}, 2, `unknown command "nope"`},
 		{[]string{"wtach"}, 2, `unknown command "wtach" for "leat"; Did you mean this? watch`},
 		{[]string{"watch", "pods", "--kubeconfig", path, "-n", "a/b"}, 2, `"a/b" cannot be the name of a namespace`},
-		{[]string{"wait", "pods/x", "--for", "create", "--kubeconfig", path, "-n", ".."}, 2, `".." cannot be the name of a namespace`},
+		{[]string{"watch", "pods", "--kubeconfig", path, "-n", ".."}, 2, `".." cannot be the name of a namespace`},
 		{[]string{"demo", "x"}, 2, "takes no argument"},
 		{[]string{"serve", "--listen", "0.0.0.0:0"}, 2, "it needs a --token"},
 		{[]string{"serve", "--listen", "nowhere"}, 2, "--listen: "},

@@ -14,17 +14,10 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// ErrNone matches the error of All if Options.FailIfNone is set and the selection is empty.
-var ErrNone = errors.New("await: the selection is empty")
-
 // Options configures a wait. The zero value waits for all objects of the ListerWatcher and reports nothing.
 type Options struct {
 	// Selector selects the objects. Object adds the name to its Fields.
 	Selector api.Selector
-
-	// FailIfNone makes All fail with ErrNone if the selection is empty at the start. Otherwise All waits for the first
-	// object.
-	FailIfNone bool
 
 	// OnWaiting gets the objects that do not meet the condition yet: once after the first list, and again after every
 	// change. It runs on the goroutine of the wait, which blocks until it returns.

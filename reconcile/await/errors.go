@@ -28,11 +28,11 @@ const mostNamed = 3
 
 // Error returns one line: the condition, the reason for the end, and the progress.
 func (e *UnmetError) Error() string {
-	return fmt.Sprintf("wait for %s of %s: %v; %s", e.What, e.Subject, e.Err, e.Progress())
+	return fmt.Sprintf("wait for %s of %s: %v; %s", e.What, e.Subject, e.Err, e.progress())
 }
 
-// Progress returns the progress of the wait: "still waiting for default/web (Ready=False)".
-func (e *UnmetError) Progress() string {
+// progress returns "still waiting for default/web (Ready=False)", for example.
+func (e *UnmetError) progress() string {
 	switch {
 	case !e.Listed && e.Last != nil:
 		return "no list succeeded: " + e.Last.Error()
@@ -41,11 +41,11 @@ func (e *UnmetError) Progress() string {
 	case len(e.Waiting) == 0:
 		return "the condition was not met"
 	}
-	return "still waiting for " + List(e.Waiting)
+	return "still waiting for " + list(e.Waiting)
 }
 
-// List names the first few objects and counts the others.
-func List(waiting []Waiting) string {
+// list names the first few objects and counts the others.
+func list(waiting []Waiting) string {
 	var b strings.Builder
 	for i, w := range waiting[:min(len(waiting), mostNamed)] {
 		if i > 0 {

@@ -18,9 +18,9 @@ import (
 // another, as in a rolling update, All waits only for the new one. The condition is never called for an object that
 // does not exist; use Gone to wait for deletes.
 //
-// The errors are those of Until, and ErrNone.
+// The errors are those of Until.
 func All[T api.Object](ctx context.Context, lw api.ListerWatcher[T], c Condition[T], o Options) ([]T, error) {
-	s := selection[T]{condition: c, failIfNone: o.FailIfNone, unmet: map[api.Key]Waiting{}}
+	s := selection[T]{condition: c, unmet: map[api.Key]Waiting{}}
 	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Collection().Resource, o), check: s.check, waiting: s.waiting}
 	if err := w.run(ctx); err != nil {
 		return nil, err
@@ -39,18 +39,14 @@ func subject(r api.Resource, o Options) string {
 
 // selection follows all selected objects. It calls the condition only for objects that have changed.
 type selection[T api.Object] struct {
-	condition  Condition[T]
-	failIfNone bool
-	unmet      map[api.Key]Waiting
-	now        *cache.Snapshot[T]
+	condition Condition[T]
+	unmet     map[api.Key]Waiting
+	now       *cache.Snapshot[T]
 }
 
 func (s *selection[T]) check(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error) {
 	s.now = now
 	if initialList {
-		if s.failIfNone && now.Len() == 0 {
-			return false, ErrNone
-		}
 		for key, object := range now.All() {
 			if err := s.ask(key, object); err != nil {
 				return false, err
