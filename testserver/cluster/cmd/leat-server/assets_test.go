@@ -326,6 +326,9 @@ func TestWrongPrograms(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(real, "member"), 0o700))
 	half := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(half, "apiserver.crt"), nil, 0o600))
+	listenAt := func(url string) []string {
+		return []string{"--listen-client-urls", url, "--advertise-client-urls", url, "--data-dir", t.TempDir()}
+	}
 	node := p.flags()
 	node[slices.Index(node, "--authorization-mode=RBAC")] = "--authorization-mode=Node"
 	for _, tc := range []struct {
@@ -336,9 +339,11 @@ func TestWrongPrograms(t *testing.T) {
 	}{
 		{"etcd", []string{"--nope"}, 2, "flag provided but not defined: -nope"},
 		{"etcd", []string{"nope"}, 1, `etcd: "nope" is not a valid flag`},
-		{"etcd", []string{"--listen-client-urls", p.etcdURL, "--data-dir", t.TempDir()}, 1, "address already in use"},
-		{"etcd", []string{"--listen-client-urls", "https://127.0.0.1:0", "--data-dir", t.TempDir()}, 1, "--cert-file, --key-file: "},
-		{"etcd", []string{"--listen-client-urls", "nowhere", "--data-dir", t.TempDir()}, 1, "it must be http://HOST:PORT"},
+		{"etcd", []string{"--snapshot-count=x"}, 2, `invalid value "x" for flag -snapshot-count: parse error`},
+		{"etcd", []string{"--listen-client-urls", p.etcdURL}, 1, "--advertise-client-urls is required when"},
+		{"etcd", listenAt(p.etcdURL), 1, "address already in use"},
+		{"etcd", listenAt("https://127.0.0.1:0"), 1, "--cert-file, --key-file: "},
+		{"etcd", listenAt("nowhere"), 1, "it must be http://HOST:PORT"},
 		{"etcd", []string{"--data-dir", real}, 1, "the data of a real etcd"},
 		{"kube-apiserver", []string{"--nope"}, 1, "Error: unknown flag: --nope"},
 		{"kube-apiserver", []string{"nope"}, 1, `Error: "kube-apiserver" does not take any arguments, got ["nope"]`},
@@ -352,6 +357,9 @@ func TestWrongPrograms(t *testing.T) {
 		{"kube-apiserver", p.flags("--secure-port=0"), 1, "must be between 1 and 65535"},
 		{"kube-apiserver", p.flags("--bind-address=here"), 1, `"--bind-address" flag`},
 		{"kube-apiserver", p.flags("--authorization-mode=Webhook"), 1, `and not "Webhook"`},
+		{"kube-apiserver", p.flags("--authorization-mode=Nope"), 1, `authorization-mode "Nope" is not a valid mode`},
+		{"kube-apiserver", p.flags("--service-cluster-ip-range=nope"), 1, "service-cluster-ip-range[0] is not a valid cidr"},
+		{"kube-apiserver", p.flags("--audit-policy-file=/none"), 1, `audit policy file: failed to read file path "/none": open /none:`},
 		{"kube-apiserver", p.flags("--enable-admission-plugins=Nope"), 1, `enable-admission-plugins plugin "Nope" is unknown`},
 		{"kube-apiserver", p.flags("--client-ca-file=/none"), 1, "--client-ca-file: open /none: no such file"},
 		{"kube-apiserver", p.flags("--tls-cert-file="+bad, "--tls-private-key-file="+bad), 1, "--tls-private-key-file: "},
@@ -399,7 +407,7 @@ func TestFlagsWithoutAnEffect(t *testing.T) {
 // TestTheParentEnds starts an etcd from a shell that ends at once.
 func TestTheParentEnds(t *testing.T) {
 	p := newPlane(t)
-	shell := exec.Command("/bin/sh", "-c", `"$0" --listen-client-urls "$1" --data-dir "$2" & read line`,
+	shell := exec.Command("/bin/sh", "-c", `"$0" --listen-client-urls "$1" --advertise-client-urls "$1" --data-dir "$2" & read line`,
 		filepath.Join(p.folder, "etcd"), p.etcdURL, p.data)
 	input, err := shell.StdinPipe()
 	require.NoError(t, err)

@@ -9,7 +9,8 @@
 // # Example
 //
 //	folder, err := controlplane.Folder("") // has etcd, kube-apiserver and kubectl
-//	code := controlplane.RunEtcd(ctx, []string{"--data-dir", dir, "--listen-client-urls", url}, os.Stdout, os.Stderr)
+//	args := []string{"--data-dir", dir, "--listen-client-urls", url, "--advertise-client-urls", url}
+//	code := controlplane.RunEtcd(ctx, args, os.Stdout, os.Stderr)
 //
 // # Promises
 //

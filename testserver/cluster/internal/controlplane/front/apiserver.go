@@ -2,6 +2,7 @@ package front
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -24,8 +25,8 @@ const Controllers = "LEAT_CONTROLLERS"
 const LeaveTime = 500 * time.Millisecond
 
 // etcdWait is how long kube-apiserver waits for its etcd, unless --storage-initialization-timeout is given. The real
-// program has the same default.
-const etcdWait = "1m"
+// program ends when its first connection is not ready after this time.
+const etcdWait = "20s"
 
 // effective are the flags of kube-apiserver that have an effect.
 var effective = []string{
@@ -35,6 +36,9 @@ var effective = []string{
 	"storage-initialization-timeout", "tls-cert-file", "tls-private-key-file",
 	"token-auth-file",
 }
+
+// realModes are the modes of authorization of kube-apiserver.
+var realModes = []string{"ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"}
 
 // RunAPIServer runs the program kube-apiserver, and returns its exit code: 0 after ctx has ended, and 1 for a failure.
 func RunAPIServer(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -49,6 +53,9 @@ func RunAPIServer(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case err == nil && f.set.NArg() > 0:
 		err = fmt.Errorf("\"kube-apiserver\" does not take any arguments, got %q", f.set.Args())
 	case err == nil:
+		if err = checkIdle(f); err != nil {
+			break
+		}
 		f.effective = effectiveOf(f)
 		f.Notice(stderr)
 		if names := missing(f); len(names) > 0 {
@@ -61,6 +68,21 @@ func RunAPIServer(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return 1
 	}
 	return 0
+}
+
+// checkIdle returns the error of kube-apiserver for flags that have no effect here and that are often wrong.
+func checkIdle(f *Flags) error {
+	for i, network := range strings.Split(cmp.Or(f.Last("service-cluster-ip-range", ""), "10.0.0.0/24"), ",") {
+		if _, _, err := net.ParseCIDR(network); err != nil {
+			return fmt.Errorf("service-cluster-ip-range[%d] is not %s", i, []string{"a valid cidr", "an ip net"}[min(i, 1)])
+		}
+	}
+	if path := f.Last("audit-policy-file", ""); path != "" {
+		if _, err := os.ReadFile(path); err != nil {
+			return fmt.Errorf("loading audit policy file: failed to read file path %q: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // effectiveOf returns the flags with an effect, and those whose values are what a test server does anyway.
@@ -129,6 +151,9 @@ func newRequest(f *Flags) (*Request, error) {
 		modes = []string{"AlwaysAllow"}
 	}
 	for _, mode := range modes {
+		if !slices.Contains(realModes, mode) {
+			return nil, fmt.Errorf("authorization-mode %q is not a valid mode", mode)
+		}
 		if !slices.Contains([]string{"RBAC", "AlwaysAllow", "Node"}, mode) {
 			return nil, fmt.Errorf("--authorization-mode: leat-server has RBAC, AlwaysAllow and Node, which allows nothing, and not %q", mode)
 		}

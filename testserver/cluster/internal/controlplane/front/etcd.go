@@ -29,9 +29,13 @@ func ParseEtcd(args []string, stdout, stderr io.Writer) (*Flags, int) {
 	}
 	f, err := parse("etcd", etcdFlags, args)
 	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
 		fmt.Fprintf(stderr, "flag provided but not defined: -%s\n", unknown.GetSpecifiedName())
+		return nil, 2
+	case errors.As(err, &invalid):
+		fmt.Fprintf(stderr, "invalid value %q for flag -%s: parse error\n", invalid.GetValue(), invalid.GetFlag().Name)
 		return nil, 2
 	case errors.Is(err, pflag.ErrHelp):
 		f.usage(stdout)
@@ -44,6 +48,9 @@ func ParseEtcd(args []string, stdout, stderr io.Writer) (*Flags, int) {
 		return nil, 0
 	case f.set.NArg() > 0:
 		fmt.Fprintf(stderr, "etcd: %q is not a valid flag\n", f.set.Arg(0))
+		return nil, 1
+	case len(f.given("listen-client-urls")) > 0 && len(f.given("advertise-client-urls")) == 0:
+		fmt.Fprintln(stderr, "etcd: --advertise-client-urls is required when --listen-client-urls is set explicitly")
 		return nil, 1
 	}
 	f.effective = effectiveOfEtcd
