@@ -19,7 +19,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-race explore test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-projects bench-real e2e soak model servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-all test-race explore test-cluster test-bench page-test conformance conformance-all conformance-projects bench bench-compare bench-quick bench-projects bench-real e2e soak model servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,10 @@ conformance: $(SERVERS) ## client-go, controller-runtime and kube-controller-man
 
 conformance-all: $(SERVERS) ## the same, with Helm and controller-runtime's own suites, also on leat's cache (some minutes)
 	$(GO) test -C e2e/conformance -count=1 -p 1 -timeout=20m ./...
+
+# Each project compiles Kubernetes again with what else it needs, so CI does not run this.
+conformance-projects: $(SERVERS) ## suites of other projects on the real programs and on leat-server; the table of docs/envtest.md
+	$(GO) test -C e2e/conformance -count=1 -timeout=0 -v -run '^TestProjects$$' ./suites -update -projects='$(or $(CONFORMANCE_PROJECTS),all)'
 
 soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless heap, goroutines and descriptors are flat
 	$(GO) test -race -count=1 -timeout=0 -run '^TestSoak$$' -v ./internal/soak -soak.time=$(SOAKTIME) $(SOAKFLAGS)

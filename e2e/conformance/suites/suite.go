@@ -89,7 +89,7 @@ func (s Suite) compare(t *testing.T, results map[string]result) {
 	if s.Failures != "" && (s.Everywhere || !harness.IsReal()) {
 		text, err := os.ReadFile(s.Failures)
 		require.NoError(t, err)
-		expected = readFailures(string(text))
+		expected = ReadFailures(string(text))
 	}
 	failed := 0
 	for name, r := range results {
@@ -111,8 +111,8 @@ func (s Suite) compare(t *testing.T, results map[string]result) {
 	t.Logf("%s: %d specs and tests ran, %d fail as expected", s.Package, len(results), failed)
 }
 
-// readFailures reads one name a line. Empty lines and those that begin with # are comments.
-func readFailures(text string) map[string]bool {
+// ReadFailures returns the names in a text with one name a line. Empty lines and those that begin with # are comments.
+func ReadFailures(text string) map[string]bool {
 	out := map[string]bool{}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
