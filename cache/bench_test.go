@@ -2,12 +2,10 @@ package cache_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/internal/fixture"
 )
 
 // updates returns a function that changes one object and publishes it in a transaction of its own.
@@ -72,23 +70,6 @@ func BenchmarkFill(b *testing.B) {
 				txn.Commit("1")
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
-		})
-		b.Run(fmt.Sprintf("n=%d/memory", n), func(b *testing.B) {
-			before := fixture.Heap()
-			ix := cache.New[*pod]()
-			txn := ix.Begin()
-			for _, p := range pods {
-				txn.Set(p)
-			}
-			txn.Commit("1")
-			store := fixture.Heap()
-			cache.AddIndex(ix, byNode)
-			index := fixture.Heap()
-			for b.Loop() {
-				runtime.KeepAlive(ix)
-			}
-			b.ReportMetric(float64(store-before)/float64(n), "store-B/object")
-			b.ReportMetric(float64(index-store)/float64(n), "index-B/object")
 		})
 	}
 }

@@ -135,3 +135,15 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// around repeats one stream forever.
+type around struct {
+	b  []byte
+	at int
+}
+
+func (a *around) Read(p []byte) (int, error) {
+	n := copy(p, a.b[a.at:])
+	a.at = (a.at + n) % len(a.b)
+	return n, nil
+}

@@ -71,24 +71,6 @@ func heap() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// BenchmarkFork compares a fork with a cluster that is built with the same contents.
-func BenchmarkFork(b *testing.B) {
-	c := prepared(b, quiet)
-	for name, another := range map[string]func() *cluster.Cluster{
-		"fork": c.Fork, "build": func() *cluster.Cluster { return prepared(b, quiet) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			var all []*cluster.Cluster
-			before := heap()
-			for b.Loop() {
-				all = append(all, another())
-			}
-			b.ReportMetric(float64(heap()-before)/float64(len(all)), "B/cluster")
-		})
-	}
-	runtime.KeepAlive(c)
-}
-
 // TestAThousandForks measures forks that do nothing, and forks that are written to. Their memory returns.
 func TestAThousandForks(t *testing.T) {
 	if testing.Short() {

@@ -91,24 +91,3 @@ func TestServersShareNothing(t *testing.T) {
 	object.Metadata(find(a, "flowschemas.flowcontrol.apiserver.k8s.io", key))["name"] = "other"
 	require.NotNil(t, find(b, "flowschemas.flowcontrol.apiserver.k8s.io", key))
 }
-
-func BenchmarkInstall(b *testing.B) {
-	for _, roles := range []bool{false, true} {
-		name := "base"
-		if roles {
-			name = "RBAC"
-		}
-		b.Run(name, func(b *testing.B) {
-			resources := builtin.Resources()
-			b.ReportAllocs()
-			for b.Loop() {
-				s := store.New(1, 0, 1)
-				for _, d := range resources {
-					s.Define(d)
-				}
-				_, err := bootstrap.Install(s, bootstrap.Options{RBAC: roles})
-				require.NoError(b, err)
-			}
-		})
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -251,21 +250,6 @@ func FuzzDefinition(f *testing.F) {
 		require.NoError(t, err)
 		_, _, _, _ = written(d, "v1", `{"apiVersion":"example.com/v1","kind":"A","metadata":{"name":"a"},"x":[{"y":1}]}`)
 	})
-}
-
-// BenchmarkFirstRule measures what the rules in CEL of a first definition cost: time, and the heap that stays.
-func BenchmarkFirstRule(b *testing.B) {
-	var before, after runtime.MemStats
-	for range b.N {
-		runtime.ReadMemStats(&before)
-		d := resource(b, widgets)
-		_, _, _, err := written(d, "v1", widget(`{"size":3}`))
-		require.NoError(b, err)
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		runtime.KeepAlive(d)
-	}
-	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/(1<<20), "MB-kept")
 }
 
 func TestTheScaleHasItsOwnTable(t *testing.T) {
