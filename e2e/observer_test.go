@@ -22,24 +22,38 @@ type observer struct {
 	namespace string
 	client    *http.Client
 
-	mu          sync.Mutex                 // guards the fields below
-	most, least int                        // the limits of each app
-	sizes       map[string]map[string]int  // of each app's sets
-	available   map[string]map[string]bool // of each app's Pods
+	mu          sync.Mutex // guards the fields below
+	most, least int        // the limits of each app
+	sizes       counts     // of each app's sets
+	available   counts     // 1 for each available Pod of an app
 	states      int
 	gaps        int // how many times states may have been missed because the server was away
 	wrong       []string
 }
 
+// counts are numbers by app and name of an object.
+type counts map[string]map[string]int
+
+// kind says what an observer keeps of a kind of objects.
+type kind[T any] struct {
+	counts counts
+	count  func(T) (app, name string, n int) // an object with n = 0 does not count
+	judge  func(app string)
+}
+
 // observe watches until the test ends.
 func observe(t *testing.T, namespace string) *observer {
 	t.Helper()
-	o := &observer{namespace: namespace, client: server.HTTPClient(cluster.AdminToken)}
+	o := &observer{namespace: namespace, client: server.HTTPClient(cluster.AdminToken), sizes: counts{}, available: counts{}}
 	o.limit(1<<30, 0)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { follows(ctx, o, "/apis/apps/v1/namespaces/"+namespace+"/replicasets", o.replaceSets, o.set) })
-	all.Go(func() { follows(ctx, o, "/api/v1/namespaces/"+namespace+"/pods", o.replacePods, o.pod) })
+	all.Go(func() {
+		follows(ctx, o, "/apis/apps/v1/namespaces/"+namespace+"/replicasets", kind[appsv1.ReplicaSet]{o.sizes, replicas, o.judgeSizes})
+	})
+	all.Go(func() {
+		follows(ctx, o, "/api/v1/namespaces/"+namespace+"/pods", kind[corev1.Pod]{o.available, available, o.judgeAvailable})
+	})
 	t.Cleanup(func() {
 		cancel()
 		all.Wait()
@@ -66,11 +80,12 @@ func (o *observer) check(t *testing.T) {
 }
 
 // follows lists and watches forever.
-func follows[T any](ctx context.Context, o *observer, path string, replace func([]T), see func(kind string, object T)) {
+func follows[T any](ctx context.Context, o *observer, path string, k kind[T]) {
 	for ctx.Err() == nil {
 		version, items, err := listPlain[T](ctx, o.client, path)
 		if err == nil {
-			replace(items)
+			k.replace(o, items)
+			see := func(event string, object T) { k.see(o, event, object) }
 			_ = watchPlain(ctx, o.client, path, version, see) // there is a gap, however the watch ends
 		}
 		o.mu.Lock()
@@ -131,35 +146,40 @@ func watchPlain[T any](ctx context.Context, client *http.Client, path, version s
 	}
 }
 
-func (o *observer) replaceSets(sets []appsv1.ReplicaSet) {
+// replace notes the objects of a list instead of all others.
+func (k kind[T]) replace(o *observer, objects []T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.sizes = map[string]map[string]int{}
-	for _, s := range sets {
-		o.noteSet(s)
+	clear(k.counts)
+	for _, object := range objects {
+		k.note("", object)
 	}
-	for app := range o.sizes {
-		o.judgeSizes(app)
+	for app := range k.counts {
+		k.judge(app)
 	}
 }
 
-func (o *observer) set(kind string, s appsv1.ReplicaSet) {
+// see notes the object of an event.
+func (k kind[T]) see(o *observer, event string, object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	app := o.noteSet(s)
-	if kind == "DELETED" {
-		delete(o.sizes[app], s.Name)
-	}
-	o.judgeSizes(app)
+	k.judge(k.note(event, object))
 }
 
-func (o *observer) noteSet(s appsv1.ReplicaSet) (app string) {
-	app = s.Labels["app"]
-	if o.sizes[app] == nil {
-		o.sizes[app] = map[string]int{}
+func (k kind[T]) note(event string, object T) (app string) {
+	app, name, n := k.count(object)
+	if k.counts[app] == nil {
+		k.counts[app] = map[string]int{}
 	}
-	o.sizes[app][s.Name] = int(*s.Spec.Replicas)
+	k.counts[app][name] = n
+	if n == 0 || event == "DELETED" {
+		delete(k.counts[app], name)
+	}
 	return app
+}
+
+func replicaCount(s appsv1.ReplicaSet) (app, name string, n int) {
+	return s.Labels["app"], s.Name, int(*s.Spec.Replicas)
 }
 
 func (o *observer) judgeSizes(app string) {
@@ -173,42 +193,13 @@ func (o *observer) judgeSizes(app string) {
 	}
 }
 
-func (o *observer) replacePods(pods []corev1.Pod) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.available = map[string]map[string]bool{}
-	for _, p := range pods {
-		o.notePod(p)
-	}
-	for app := range o.available {
-		o.judgeAvailable(app)
-	}
-}
-
-func (o *observer) pod(kind string, p corev1.Pod) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	app := o.notePod(p)
-	if kind == "DELETED" {
-		delete(o.available[app], p.Name)
-	}
-	o.judgeAvailable(app)
-}
-
-func (o *observer) notePod(p corev1.Pod) (app string) {
-	app = p.Labels["app"]
-	if o.available[app] == nil {
-		o.available[app] = map[string]bool{}
-	}
-	ready := false
+func available(p corev1.Pod) (app, name string, n int) {
 	for _, c := range p.Status.Conditions {
-		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
+			n = 1
+		}
 	}
-	delete(o.available[app], p.Name)
-	if ready && p.DeletionTimestamp == nil {
-		o.available[app][p.Name] = true
-	}
-	return app
+	return p.Labels["app"], p.Name, n
 }
 
 func (o *observer) judgeAvailable(app string) {
