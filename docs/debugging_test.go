@@ -25,6 +25,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/observe/livepage"
@@ -66,12 +67,12 @@ func newDebugged(t *testing.T) *debugged {
 	}
 	d.create(configMaps, "settings", nil)
 	d.server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "pods"}})
-	d.start(d.server.Run)
+	fixture.Start(d.t, d.server.Run)
 	d.client = must.Get(apiclient.New(apiclient.Config{Host: d.server.URL(), Transport: d.server.Client().Transport}))(t)
 
 	other, has := d.member("web-1"), make(heldRanges, 1)
 	t.Cleanup(other.Follow(has))
-	d.start(other.Run)
+	fixture.Start(d.t, other.Run)
 	<-has
 	_, endFirst, ok := other.Begin(t.Context(), 0)
 	require.True(t, ok)
@@ -94,17 +95,6 @@ func (h heldRanges) Follow(held hashrange.Set) {
 	case h <- held:
 	default:
 	}
-}
-
-// start runs something until the test ends.
-func (d *debugged) start(run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	d.t.Cleanup(func() {
-		cancel()
-		require.NoError(d.t, <-ended)
-	})
 }
 
 // create creates an object, with a controller if owner is not nil.
@@ -162,8 +152,8 @@ func (d *debugged) run() {
 	streams := shardedsource.NewScopes(maps, apiclient.NewPartial[*owned](d.client, configMaps, ""), hashrange.UID, shardedsource.Options{})
 	d.t.Cleanup(member.Follow(streams))
 	p.Add(maps, member)
-	d.start(streams.Run)
-	d.start(p.Run)
+	fixture.Start(d.t, streams.Run)
+	fixture.Start(d.t, p.Run)
 	d.t.Cleanup(func() { close(release) })
 }
 

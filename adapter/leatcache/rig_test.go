@@ -1,7 +1,6 @@
 package leatcache_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/adapter/leatcache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver/cluster"
@@ -59,19 +59,8 @@ func (r *rig) make(own leatcache.Options, o cache.Options) cache.Cache {
 
 // start runs a cache until the test ends, or until the returned function is called.
 func (r *rig) start(c cache.Cache) (stop func()) {
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan error, 1)
-	go func() { done <- c.Start(ctx) }()
+	stop = fixture.Start(r, c.Start)
 	synctest.Wait()
-	ended := false
-	stop = func() {
-		if !ended {
-			ended = true
-			cancel()
-			require.NoError(r, <-done)
-		}
-	}
-	r.Cleanup(stop)
 	return stop
 }
 

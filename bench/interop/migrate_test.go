@@ -33,6 +33,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 
@@ -205,13 +206,7 @@ func effects(t *testing.T, built map[string]string, e example) (all []string) {
 	t.Helper()
 	s := testserver.New(testserver.Options{RequestLog: 1000})
 	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, listener) }()
-	defer func() {
-		cancel()
-		require.NoError(t, <-ended)
-	}()
+	defer fixture.Start(t, func(ctx context.Context) error { return s.Serve(ctx, listener) })()
 	for r, o := range map[string]runtimeObject{
 		"pods":        &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"app": "web"}}},
 		"replicasets": &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bread"}},

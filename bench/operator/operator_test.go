@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/operator/cronjob"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
@@ -66,13 +67,7 @@ func serve(t *testing.T) (host string) {
 	c.Spec.Every.Duration = time.Second
 	must.Get(s.Create(cronJobs, c))(t)
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	return "http://" + l.Addr().String()
 }
 

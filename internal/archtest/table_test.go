@@ -84,9 +84,9 @@ var table = []layer{
 	{"testkit", "api apiclient testserver testserver/faults"},
 	{"testkit/simulation", everything},
 	{"docs internal/archtest", ""},
-	{"internal/listerwatchertest", "api codec internal/pipe testserver testserver/faults"}, // for tests only
-	{"internal/fixture", "api apiclient informer testserver"},                              // for tests only
-	{"internal/fixture/must", ""},                                                          // for tests only
+	{"internal/listerwatchertest", "api codec internal/fixture internal/pipe testserver testserver/faults"}, // for tests only
+	{"internal/fixture", "api apiclient informer testserver"},                                               // for tests only
+	{"internal/fixture/must", ""},                                                                           // for tests only
 	{"internal/trace", "api informer"},
 	{"cmd/* examples/* internal/soak internal/serve", everything},
 }

@@ -1,7 +1,6 @@
 package listerwatchertest
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -34,29 +34,10 @@ func run[T api.Object](t *testing.T, o testserver.Options, make Make[T], test fu
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(o)
-		ctx, cancel := context.WithCancel(context.Background())
-		done := newDone(server.Run, ctx)
-		stop := func() {
-			cancel()
-			require.NoError(t, done())
-		}
+		stop := fixture.Start(t, server.Run)
 		defer stop()
 		test(&bench[T]{T: t, server: server, subject: make(t, server), stop: stop})
 	})
-}
-
-// newDone runs a function and returns a function that waits for its end, any number of times.
-func newDone(run func(context.Context) error, ctx context.Context) func() error {
-	var err error
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err = run(ctx)
-	}()
-	return func() error {
-		<-ended
-		return err
-	}
 }
 
 // create creates pods with these names in namespace "default" and returns the version of the last one.

@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -77,12 +77,8 @@ func inCluster(t *testing.T, run func(*testing.T, *cluster.Cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := cluster.New(cluster.Options{})
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
+		fixture.Start(t, c.Run)
 		run(t, c)
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/webhook"
@@ -138,13 +139,7 @@ func serve(t *testing.T, o *cluster.WebhookInstallOptions) {
 	server.Handle("/convert-wheel", webhook.Conversion[*part]{
 		Hub: resource, Spokes: []webhook.Spoke[*part]{webhook.NewSpoke("v2", convert, convert)},
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	fixture.Start(t, server.Run)
 	<-server.Synced()
 }
 

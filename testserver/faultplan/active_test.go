@@ -1,15 +1,14 @@
 package faultplan_test
 
 import (
-	"context"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"
 )
@@ -17,21 +16,14 @@ import (
 // inBubble runs test with a server and a function that sends a GET and returns the code, or 0 without an answer.
 func inBubble(t *testing.T, seed uint64, test func(t *testing.T, a *faultplan.Active, s *testserver.Server, get func(path string) int)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := testserver.New(testserver.Options{})
-		active := faultplan.NewActive(server, seed)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- server.Run(ctx) }()
-		client := server.Client()
+	fixture.Run(t, testserver.Options{}, func(t *testing.T, f *fixture.Fixture) {
+		active, client := faultplan.NewActive(f.Server, seed), f.Server.Client()
 		defer func() {
 			active.Close()
 			client.CloseIdleConnections()
-			cancel()
-			require.NoError(t, <-ended)
 		}()
-		test(t, active, server, func(path string) int {
-			answer, err := client.Get(server.URL() + path)
+		test(t, active, f.Server, func(path string) int {
+			answer, err := client.Get(f.Server.URL() + path)
 			if err != nil {
 				return 0
 			}

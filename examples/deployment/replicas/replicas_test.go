@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
@@ -160,7 +160,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{server: testserver.New(testserver.Options{})}
-	run(t, r.server.Run)
+	fixture.Start(t, r.server.Run)
 	client, err := apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport})
 	require.NoError(t, err)
 	events, err := events.New(client, events.Options{Controller: "test"})
@@ -173,7 +173,7 @@ func newRig(t *testing.T) *rig {
 		Pods:        program.Partial(p, workload.Pods, informer.Options[*workload.Pod]{}),
 	})
 	require.NoError(t, p.Err())
-	run(t, p.Informers.Run)
+	fixture.Start(t, p.Informers.Run)
 	return r
 }
 
@@ -184,18 +184,6 @@ func onRig(t *testing.T, test func(t *testing.T, r *rig)) {
 		r := newRig(t)
 		synctest.Wait()
 		test(t, r)
-	})
-}
-
-// run runs f until the test ends.
-func run(t *testing.T, f func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- f(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage"
 )
@@ -54,10 +55,10 @@ func newCrowd(t *testing.T) string {
 		for _, part := range []any{widgets, c} {
 			must.Get(page.Register("", part))(t)
 		}
-		p.start(widgets.Run)
-		p.start(c.Run)
+		fixture.Start(p.t, widgets.Run)
+		fixture.Start(p.t, c.Run)
 	}
-	p.start(func(ctx context.Context) error { return p.churn(ctx, resources) })
+	fixture.Start(p.t, func(ctx context.Context) error { return p.churn(ctx, resources) })
 	t.Cleanup(func() { close(stuck) }) // before the informers end
 	return p.serve(page.Handler(true))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage"
 )
@@ -129,7 +130,7 @@ func TestObjectThatIsCreatedLater(t *testing.T) {
 	page := must.Get(livepage.New(livepage.Options{Program: "early"}))(t)
 	maps := p.watch(configMaps, informer.Options[*config]{})
 	must.Get(page.Register("", maps))(t)
-	p.start(maps.Run)
+	fixture.Start(p.t, maps.Run)
 	<-maps.Synced()
 	tab := open(t, p.serve(page.Handler(true)), "", light)
 	tab.expectErrors()
@@ -150,10 +151,10 @@ func followed(t *testing.T, v view, controllers ...func(*informer.Informer[*conf
 	for _, of := range controllers {
 		c := of(maps)
 		must.Get(page.Register("", c))(t)
-		p.start(c.Run)
+		fixture.Start(p.t, c.Run)
 	}
 	must.Get(page.Register("", maps))(t)
-	p.start(maps.Run)
+	fixture.Start(p.t, maps.Run)
 	<-maps.Synced()
 	tab = open(t, p.serve(page.Handler(true)), "#/object/configmaps/shop%2Frye", v)
 	tab.until(`document.querySelectorAll(".versions button").length === 1`)

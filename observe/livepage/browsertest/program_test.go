@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/manager/leaderelection"
@@ -46,20 +47,9 @@ type program struct {
 
 func newProgram(t *testing.T) *program {
 	p := &program{t: t, server: testserver.New(testserver.Options{})}
-	p.start(p.server.Run)
+	fixture.Start(p.t, p.server.Run)
 	p.client = must.Get(apiclient.New(apiclient.Config{Host: p.server.URL(), Transport: p.server.Client().Transport}))(t)
 	return p
-}
-
-// start runs something until the test ends.
-func (p *program) start(run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	p.t.Cleanup(func() {
-		cancel()
-		require.NoError(p.t, <-done)
-	})
 }
 
 func (p *program) watch(r api.Resource, o informer.Options[*config]) *informer.Informer[*config] {
@@ -77,7 +67,7 @@ func object(name string) *unstructured.Unstructured {
 func (p *program) serve(h http.Handler) string {
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(p.t)
 	server := must.Get(manager.NewServer("page", manager.ServerOptions{Listener: listener, Handler: h, SameOrigin: true}))(p.t)
-	p.start(server.Run)
+	fixture.Start(p.t, server.Run)
 	return fmt.Sprintf("http://%s/", listener.Addr())
 }
 
@@ -104,7 +94,7 @@ func (p *program) mill() (debug, bare string) {
 	}), controller.Options{})
 	grind.Watch(controller.For(maps))
 	require.NoError(p.t, m.Add(maps, grind))
-	p.start(m.Run)
+	fixture.Start(p.t, m.Run)
 	<-maps.Synced()
 
 	p.server.Inject(faults.Fault{Effect: faults.Fail{Code: http.StatusForbidden}, Match: faults.Match{Resource: "secrets"}})
@@ -121,8 +111,8 @@ func (p *program) mill() (debug, bare string) {
 	} {
 		must.Get(page.Register(name, part))(p.t)
 	}
-	p.start(denied.Run)
-	p.start(waiting.Run)
+	fixture.Start(p.t, denied.Run)
+	fixture.Start(p.t, waiting.Run)
 	create := func(name string) {
 		must.Get(p.server.Create(configMaps, object(name)))(p.t)
 	}
@@ -196,7 +186,7 @@ func TestFollower(t *testing.T) {
 	t.Parallel()
 	program := newProgram(t)
 	other := must.Get(leaderelection.New(program.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-1"}))(t)
-	program.start(func(ctx context.Context) error {
+	fixture.Start(program.t, func(ctx context.Context) error {
 		return other.Run(ctx, func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
@@ -206,7 +196,7 @@ func TestFollower(t *testing.T) {
 	page := must.Get(livepage.New(livepage.Options{Program: "mill"}))(t)
 	elector := must.Get(leaderelection.New(program.client, leaderelection.Options{Namespace: "shop", Name: "mill", Identity: "mill-0"}))(t)
 	must.Get(page.Register("mill", elector))(t)
-	program.start(func(ctx context.Context) error {
+	fixture.Start(program.t, func(ctx context.Context) error {
 		return elector.Run(ctx, func(context.Context) error { return errors.New("it does not lead") })
 	})
 	p := open(t, program.serve(page.Handler(true)), "", light)

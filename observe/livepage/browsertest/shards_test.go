@@ -8,6 +8,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/livepage"
 	"github.com/leatproject/leat/scale/scopes"
@@ -32,8 +33,8 @@ func TestShards(t *testing.T) {
 	for _, part := range []any{member, set} {
 		must.Get(page.Register("shard-shop", part))(t)
 	}
-	p.start(member.Run)
-	p.start(set.Run)
+	fixture.Start(p.t, member.Run)
+	fixture.Start(p.t, set.Run)
 	b := open(t, p.serve(page.Handler(true)), "", light)
 	card := `document.querySelector("#shards-title + .cards > .card")?`
 	b.until(card + `.textContent.includes("shop-0 holds 1 range (100.0 % of the hashes); the group shop has 1 member")`)

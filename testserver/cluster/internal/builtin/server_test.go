@@ -1,7 +1,6 @@
 package builtin_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/internal/extension"
@@ -27,12 +27,8 @@ type bubble struct {
 func inBubble(t *testing.T, test func(bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := bubble{t, testserver.NewExtended(testserver.Options{}, extension.Extension{Resources: builtin.Resources()})}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- b.server.Run(ctx) }()
+		fixture.Start(t, b.server.Run)
 		test(b)
-		cancel()
-		require.NoError(t, <-done)
 	})
 }
 
