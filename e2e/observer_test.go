@@ -49,7 +49,7 @@ func observe(t *testing.T, namespace string) *observer {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
-		follows(ctx, o, "/apis/apps/v1/namespaces/"+namespace+"/replicasets", kind[appsv1.ReplicaSet]{o.sizes, replicas, o.judgeSizes})
+		follows(ctx, o, "/apis/apps/v1/namespaces/"+namespace+"/replicasets", kind[appsv1.ReplicaSet]{o.sizes, replicaCount, o.judgeSizes})
 	})
 	all.Go(func() {
 		follows(ctx, o, "/api/v1/namespaces/"+namespace+"/pods", kind[corev1.Pod]{o.available, available, o.judgeAvailable})

@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/warmstart"
 )
 
@@ -52,9 +53,8 @@ func TestWarmStart(t *testing.T) {
 			return log
 		}
 		client := newClient(t, config)
-		warm, err := warmstart.New(apiclient.NewTyped[*corev1.Pod](client, pods, c.namespace),
-			warmstart.Options{Path: path, Cluster: client.Host()})
-		require.NoError(t, err)
+		warm := must.Get(warmstart.New(apiclient.NewTyped[*corev1.Pod](client, pods, c.namespace),
+			warmstart.Options{Path: path, Cluster: client.Host()}))(t)
 		inf := informer.New(warm, informer.Options[*corev1.Pod]{})
 		stop := fixture.Start(t, inf.Run)
 		<-inf.Synced()
@@ -80,8 +80,7 @@ func TestWarmStart(t *testing.T) {
 	}
 	change := func(i int) {
 		t.Helper()
-		_, err := c.annotate(t.Context(), objectName(i), "changed")
-		require.NoError(t, err)
+		must.Get(c.annotate(t.Context(), objectName(i), "changed"))(t)
 		require.NoError(t, c.delete(t.Context(), objectName(i+10)))
 	}
 	require.Equal(t, []string{"watchlist"}, run(func() { change(0) }))

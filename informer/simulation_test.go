@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
@@ -147,8 +148,7 @@ func (f simulatedFault) make(s *simulation) faults.Fault {
 	case noEnd:
 		return faults.Fault{Match: faults.Match{Frames: []watch.EventType{faults.InitialEventsEnd}}, Times: 1, Effect: faults.Drop{}}
 	}
-	parsed, err := faultplan.Parse(f.forms[s.rand.IntN(len(f.forms))])
-	require.NoError(s.t, err)
+	parsed := must.Get(faultplan.Parse(f.forms[s.rand.IntN(len(f.forms))]))(s.t)
 	return parsed.Fault
 }
 
@@ -205,8 +205,7 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 	s.server = testserver.New(served)
 	s.server.Register(simulatedResource)
 	s.past = s.server.Snapshot()
-	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport}))(t)
 	view := apiclient.NewPartial[*simulated](client, simulatedResource, "")
 	lw := api.ListerWatcher[*simulated](view)
 	if s.rand.IntN(4) == 0 {
@@ -286,18 +285,16 @@ func (s *simulation) write() {
 	create := func() {
 		var o simulated
 		o.Namespace, o.Name, o.Spec.Value = key.Namespace, key.Name, s.rand.Int()
-		_, err := s.server.Create(simulatedResource, o)
-		require.NoError(s.t, err)
+		must.Get(s.server.Create(simulatedResource, o))(s.t)
 	}
 	_, err := s.server.Get(simulatedResource, key)
 	switch n := s.rand.IntN(10); {
 	case err != nil:
 		create()
 	case n < 6:
-		_, err := s.server.Edit(simulatedResource, key, func(u *unstructured.Unstructured) {
+		must.Get(s.server.Edit(simulatedResource, key, func(u *unstructured.Unstructured) {
 			require.NoError(s.t, unstructured.SetNestedField(u.Object, s.rand.Int64N(1<<40), "spec", "value"))
-		})
-		require.NoError(s.t, err)
+		}))(s.t)
 	default:
 		require.NoError(s.t, s.server.Delete(simulatedResource, key))
 		if n == 9 {
@@ -386,8 +383,7 @@ func (s *simulation) checkCache() {
 	}
 	require.Equal(s.t, want, got, "the cache equals the server; %v", s.informer.Status())
 	for key, o := range s.informer.Cache().All() {
-		fresh, err := s.server.Get(simulatedResource, key)
-		require.NoError(s.t, err)
+		fresh := must.Get(s.server.Get(simulatedResource, key))(s.t)
 		value, _, _ := unstructured.NestedInt64(fresh.Object, "spec", "value")
 		require.EqualValues(s.t, value, o.Spec.Value)
 	}
@@ -408,7 +404,7 @@ func (s *simulation) join() {
 	slow := s.rand.IntN(3) == 0
 	o.NonBlocking = !slow && len(s.handlers)%2 == 0
 	pauses := rand.New(rand.NewPCG(s.rand.Uint64(), 0))
-	registration, err := s.informer.Subscribe(func(n api.Change[*simulated]) {
+	registration := must.Get(s.informer.Subscribe(func(n api.Change[*simulated]) {
 		if slow {
 			select {
 			case <-time.After(time.Duration(pauses.ExpFloat64() * float64(5*time.Second))):
@@ -416,8 +412,7 @@ func (s *simulation) join() {
 			}
 		}
 		h.apply(n)
-	}, o)
-	require.NoError(s.t, err)
+	}, o))(s.t)
 	h.registration = registration
 	s.handlers = append(s.handlers, h)
 	if o.Coalesce {

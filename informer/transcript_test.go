@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/reflector"
@@ -37,13 +38,11 @@ var rewrite = flag.Bool("rewrite", false, "write what the transcripts in testdat
 // every stage did until the pipeline was idle. Lines that begin with "#" are comments. Within a command, the lines of a
 // stage are sorted by object if only the order for each object is promised. Only the last state of the cache is shown.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("testdata/*.txt"))(t)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
+			want := must.Get(os.ReadFile(file))(t)
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = runScript(t, string(want)) })
 			if *rewrite {
@@ -149,8 +148,7 @@ func (s *scriptRun) make() *informer.Informer[*widget] {
 		return s.informer
 	}
 	server := s.open()
-	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	require.NoError(s.t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(s.t)
 	lw := trace.ListerWatcher(trace.To(s, s.elapsed), apiclient.NewPartial[*widget](client, widgets, ""))
 	s.informer = informer.New(lw, s.wanted)
 	s.informer.Trace(informer.Trace{Change: s.change, Batch: s.batch})
@@ -291,19 +289,17 @@ func (s *scriptRun) stopInformer([]string) { s.ending[len(s.ending)-1]() }
 func (s *scriptRun) create(words []string) {
 	w := &widget{Size: s.number(words[1])}
 	w.Namespace, w.Name, w.Labels = "default", words[0], settings(words[2:])
-	_, err := s.open().Create(widgets, w)
-	require.NoError(s.t, err)
+	must.Get(s.open().Create(widgets, w))(s.t)
 }
 
 // update is "update NAME SIZE [LABEL=VALUE]".
 func (s *scriptRun) update(words []string) {
-	_, err := s.server.Edit(widgets, api.Key{Namespace: "default", Name: words[0]}, func(u *unstructured.Unstructured) {
+	must.Get(s.server.Edit(widgets, api.Key{Namespace: "default", Name: words[0]}, func(u *unstructured.Unstructured) {
 		u.Object["size"] = int64(s.number(words[1]))
 		if len(words) > 2 {
 			u.SetLabels(settings(words[2:]))
 		}
-	})
-	require.NoError(s.t, err)
+	}))(s.t)
 }
 
 func (s *scriptRun) remove(words []string) {
@@ -430,13 +426,11 @@ func settings(words []string) map[string]string {
 }
 
 func (s *scriptRun) number(word string) int {
-	n, err := strconv.Atoi(word)
-	require.NoError(s.t, err)
+	n := must.Get(strconv.Atoi(word))(s.t)
 	return n
 }
 
 func (s *scriptRun) duration(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	require.NoError(s.t, err)
+	d := must.Get(time.ParseDuration(word))(s.t)
 	return d
 }

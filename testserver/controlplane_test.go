@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -22,17 +23,14 @@ type insider struct {
 }
 
 func (i insider) send(ctx context.Context, method, path, body string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, i.URL()+path, strings.NewReader(body))
-	require.NoError(i, err)
+	r := must.Get(http.NewRequestWithContext(ctx, method, i.URL()+path, strings.NewReader(body)))(i)
 	return i.ControlPlane().RoundTrip(r)
 }
 
 func (i insider) do(method, path, body string) (int, string) {
 	i.Helper()
-	res, err := i.send(i.Context(), method, path, body)
-	require.NoError(i, err)
-	out, err := io.ReadAll(res.Body)
-	require.NoError(i, err)
+	res := must.Get(i.send(i.Context(), method, path, body))(i)
+	out := must.Get(io.ReadAll(res.Body))(i)
 	require.NoError(i, res.Body.Close())
 	return res.StatusCode, string(out)
 }
@@ -82,11 +80,9 @@ func TestControlPlaneAfterRestore(t *testing.T) {
 			func() { i.Inject(faults.Fault{Effect: faults.Restore{To: before}}) },
 			func() { require.NoError(t, i.Load(i.Dump())) },
 		} {
-			res, err := i.send(t.Context(), http.MethodGet, mapsPath+"?watch=true", "")
-			require.NoError(t, err)
+			res := must.Get(i.send(t.Context(), http.MethodGet, mapsPath+"?watch=true", ""))(t)
 			replace()
-			frames, err := io.ReadAll(res.Body)
-			require.NoError(t, err)
+			frames := must.Get(io.ReadAll(res.Body))(t)
 			require.Contains(t, string(frames), `"type":"ERROR"`)
 			require.Contains(t, string(frames), `"code":410`)
 			require.NoError(t, res.Body.Close())

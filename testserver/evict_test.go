@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -47,11 +48,9 @@ func inEvictions(t *testing.T, pod, budget doc, test func(b *bench)) {
 	t.Helper()
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(budgets)
-		_, err := b.Create(pods, pod)
-		require.NoError(t, err)
+		must.Get(b.Create(pods, pod))(t)
 		if budget != nil {
-			_, err = b.Create(budgets, budget)
-			require.NoError(t, err)
+			must.Get(b.Create(budgets, budget))(t)
 		}
 		test(b)
 	})
@@ -208,8 +207,7 @@ func TestInvalidEvictions(t *testing.T) {
 		b.ok(http.MethodPost, evictPath, eviction("p", "deleteOptions", doc{"preconditions": doc{"resourceVersion": version}}))
 	})
 	inEvictions(t, runningPod("p", "True"), budget("b", 1, 3, 2), func(b *bench) {
-		_, err := b.Create(budgets, budget("c", 1, 3, 2))
-		require.NoError(t, err)
+		must.Get(b.Create(budgets, budget("c", 1, 3, 2)))(t)
 		status := b.refused(http.StatusInternalServerError, http.MethodPost, evictPath, eviction("p"))
 		require.Equal(t, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", status.Message)
 	})

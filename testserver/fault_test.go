@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -140,8 +141,7 @@ func TestDelayAndStall(t *testing.T) {
 		require.NoError(b, err)
 		rest := make(chan string)
 		go func() {
-			all, err := io.ReadAll(res.Body)
-			require.NoError(b, err)
+			all := must.Get(io.ReadAll(res.Body))(b)
 			rest <- string(all)
 		}()
 		select {
@@ -278,10 +278,8 @@ func TestListFaults(t *testing.T) {
 
 		i = b.Inject(faults.Fault{Effect: faults.EndlessList{}})
 		require.Empty(b, b.list(mapsPath).Items)
-		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
-		require.NoError(b, err)
-		_, err = io.CopyN(io.Discard, res.Body, 10<<20)
-		require.NoError(b, err)
+		res := must.Get(b.client.Do(b.request(http.MethodGet, podsPath, nil)))(b)
+		must.Get(io.CopyN(io.Discard, res.Body, 10<<20))(b)
 		require.NoError(b, res.Body.Close())
 		require.Equal(b, 1, i.Seen())
 	})
@@ -608,24 +606,20 @@ func TestRunEndsInEveryState(t *testing.T) {
 		"endless list nobody reads": func(b *bench) {
 			b.fill(1)
 			b.Inject(faults.Fault{Effect: faults.EndlessList{}})
-			res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
-			require.NoError(b, err)
+			res := must.Get(b.client.Do(b.request(http.MethodGet, podsPath, nil)))(b)
 			b.open = append(b.open, res.Body)
 		},
 		"watch nobody reads": func(b *bench) {
 			b.watch(mapsPath, "resourceVersion=100")
 			for i := range 50 {
-				_, err := b.Create(configMaps, configMap(fmt.Sprint("m", i), "text", strings.Repeat("x", 16<<10)))
-				require.NoError(b, err)
+				must.Get(b.Create(configMaps, configMap(fmt.Sprint("m", i), "text", strings.Repeat("x", 16<<10))))(b)
 			}
 		},
 		"websocket": func(b *bench) { b.dialWebSocket(podsPath) },
 		"half a request": func(b *bench) {
-			c, err := b.Dial(b.Context())
-			require.NoError(b, err)
+			c := must.Get(b.Dial(b.Context()))(b)
 			b.open = append(b.open, c)
-			_, err = c.Write([]byte("GET / HTTP/1.1\r\n"))
-			require.NoError(b, err)
+			must.Get(c.Write([]byte("GET / HTTP/1.1\r\n")))(b)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -666,8 +660,7 @@ func TestRunAgain(t *testing.T) {
 			cancel()
 			require.NoError(t, <-done)
 		}
-		all, err := srv.List(configMaps, "default")
-		require.NoError(t, err)
+		all := must.Get(srv.List(configMaps, "default"))(t)
 		require.Len(t, all, 3)
 	})
 }

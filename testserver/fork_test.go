@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -57,8 +58,7 @@ func (c *cell) write(t *testing.T, n int) {
 func found(t *testing.T, s *testserver.Server) map[string]string {
 	out := map[string]string{}
 	for _, r := range cellResources {
-		all, err := s.List(r, "")
-		require.NoError(t, err)
+		all := must.Get(s.List(r, ""))(t)
 		for _, u := range all {
 			out[r.Plural+"/"+u.GetName()], _, _ = unstructured.NestedString(u.Object, "data", "v")
 		}
@@ -115,8 +115,7 @@ func TestFork(t *testing.T) {
 	parent := testserver.New(testserver.Options{}) // outside of the bubble
 	parent.Register(mills)
 	for _, name := range []string{"a", "b", "c"} {
-		_, err := parent.Create(configMaps, configMap(name))
-		require.NoError(t, err)
+		must.Get(parent.Create(configMaps, configMap(name)))(t)
 	}
 	parent.Inject(faults.Fault{Effect: faults.Fail{Code: 500}})
 	synctest.Test(t, func(t *testing.T) {
@@ -175,17 +174,14 @@ func serveFork(t *testing.T, of *testserver.Server) *bench {
 // TestForkDuringAWrite forks a server while one of its objects is being changed, and compares the logs of containers.
 func TestForkDuringAWrite(t *testing.T) {
 	parent := testserver.New(testserver.Options{})
-	_, err := parent.Create(pods, pod("p"))
-	require.NoError(t, err)
+	must.Get(parent.Create(pods, pod("p")))(t)
 	require.NoError(t, parent.AppendLog(api.Key{Namespace: "default", Name: "p"}, "c", "before"))
 	var fork *testserver.Server
-	_, err = parent.Edit(pods, api.Key{Namespace: "default", Name: "p"}, func(u *unstructured.Unstructured) {
+	must.Get(parent.Edit(pods, api.Key{Namespace: "default", Name: "p"}, func(u *unstructured.Unstructured) {
 		fork = parent.Fork()
 		u.SetLabels(map[string]string{"late": "yes"})
-	})
-	require.NoError(t, err)
-	u, err := fork.Get(pods, api.Key{Namespace: "default", Name: "p"})
-	require.NoError(t, err)
+	}))(t)
+	u := must.Get(fork.Get(pods, api.Key{Namespace: "default", Name: "p"}))(t)
 	require.Empty(t, u.GetLabels())
 	require.NoError(t, parent.AppendLog(api.Key{Namespace: "default", Name: "p"}, "c", "after"))
 	require.NoError(t, fork.AppendLog(api.Key{Namespace: "default", Name: "p"}, "c", "fork"))

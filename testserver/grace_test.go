@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -25,8 +26,7 @@ func requireGrace(b *bench, u *unstructured.Unstructured, start time.Time, grace
 func inTermination(t *testing.T, test func(b *bench, deleted func(query string) *unstructured.Unstructured)) {
 	t.Helper()
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		_, err := b.Create(pods, runningPod("p", "True"))
-		require.NoError(t, err)
+		must.Get(b.Create(pods, runningPod("p", "True")))(t)
 		test(b, func(query string) *unstructured.Unstructured {
 			b.Helper()
 			return b.ok(http.MethodDelete, podsPath+"/p"+query, nil)
@@ -77,8 +77,7 @@ func TestANegativeGracePeriodIsOneSecond(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		p := runningPod("p", "True")
 		p["spec"].(doc)["terminationGracePeriodSeconds"] = -1
-		_, err := b.Create(pods, p)
-		require.NoError(b, err)
+		must.Get(b.Create(pods, p))(b)
 		requireGrace(b, b.ok(http.MethodDelete, podsPath+"/p", nil), time.Now(), 1, time.Second)
 	})
 }
@@ -167,11 +166,9 @@ func TestClientsSeeAPodWithoutANodeBeforeItGoes(t *testing.T) {
 func TestAListenerPausesDeletions(t *testing.T) {
 	pods := "http://" + onLoopback(t, testserver.Options{}).address + podsPath
 	send := func(method, url, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-		require.NoError(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 		r.Header.Set("Content-Type", "application/json")
-		a, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
+		a := must.Get(http.DefaultClient.Do(r))(t)
 		require.NoError(t, a.Body.Close())
 		require.Less(t, a.StatusCode, 300)
 	}

@@ -19,6 +19,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -101,12 +102,10 @@ func (b *bench) request(method, path string, body any, headers ...string) *http.
 	case string:
 		in = strings.NewReader(v)
 	default:
-		encoded, err := json.Marshal(v)
-		require.NoError(b, err)
+		encoded := must.Get(json.Marshal(v))(b)
 		in = bytes.NewReader(encoded)
 	}
-	r, err := http.NewRequest(method, b.URL()+path, in)
-	require.NoError(b, err)
+	r := must.Get(http.NewRequest(method, b.URL()+path, in))(b)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -115,11 +114,9 @@ func (b *bench) request(method, path string, body any, headers ...string) *http.
 
 func (b *bench) do(method, path string, body any, headers ...string) answer {
 	b.Helper()
-	res, err := b.client.Do(b.request(method, path, body, headers...))
-	require.NoError(b, err)
+	res := must.Get(b.client.Do(b.request(method, path, body, headers...)))(b)
 	defer res.Body.Close()
-	out, err := io.ReadAll(res.Body)
-	require.NoError(b, err)
+	out := must.Get(io.ReadAll(res.Body))(b)
 	return answer{code: res.StatusCode, header: res.Header, body: out}
 }
 
@@ -195,8 +192,7 @@ func (b *bench) watch(path string, query ...string) *stream {
 
 func (b *bench) watchAs(accept, path string, query ...string) *stream {
 	b.Helper()
-	res, err := b.client.Do(b.request(http.MethodGet, path+queryOf(append(query, "watch=true")...), nil, "Accept", accept))
-	require.NoError(b, err)
+	res := must.Get(b.client.Do(b.request(http.MethodGet, path+queryOf(append(query, "watch=true")...), nil, "Accept", accept)))(b)
 	b.open = append(b.open, res.Body)
 	require.Equal(b, http.StatusOK, res.StatusCode)
 	return newStream(b, res)

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -39,8 +38,7 @@ func TestCopiesOfAPatchAreLimited(t *testing.T) {
 		for i := range n {
 			operations = append(operations, doc{"op": "copy", "from": from, "path": fmt.Sprintf("%s%d", to, i)})
 		}
-		encoded, err := json.Marshal(operations)
-		require.NoError(t, err)
+		encoded := must.Get(json.Marshal(operations))(t)
 		return string(encoded)
 	}
 	value := func(size, n int) string {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -19,8 +20,7 @@ import (
 func (b *bench) fill(n int) {
 	b.Helper()
 	for i := range n {
-		_, err := b.Create(pods, pod(string(rune('a'+i))))
-		require.NoError(b, err)
+		must.Get(b.Create(pods, pod(string(rune('a'+i)))))(b)
 	}
 }
 
@@ -65,8 +65,7 @@ func TestTooLargeVersion(t *testing.T) {
 			<-time.After(time.Second)
 			b.fill(0)
 			for i := range 4 {
-				_, err := b.Create(configMaps, configMap(fmt.Sprint(i)))
-				require.NoError(b, err)
+				must.Get(b.Create(configMaps, configMap(fmt.Sprint(i))))(b)
 			}
 		}()
 		started = time.Now()
@@ -159,8 +158,7 @@ func TestSelectors(t *testing.T) {
 			p["metadata"].(doc)["namespace"] = namespace
 			p["spec"].(doc)["nodeName"] = node
 			p["status"] = doc{"phase": "Running"}
-			_, err := b.Create(pods, p)
-			require.NoError(b, err)
+			must.Get(b.Create(pods, p))(b)
 		}
 		create("a", "one", "n1", "app", "x")
 		create("a", "two", "n2", "app", "y", "tier", "back")
@@ -226,8 +224,7 @@ func TestListItemsLikeKubeAPIServer(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(mills)
 		b.fill(1)
-		_, err := b.Create(mills, doc{"metadata": doc{"name": "m", "namespace": "default"}, "spec": doc{"wheels": 2}})
-		require.NoError(b, err)
+		must.Get(b.Create(mills, doc{"metadata": doc{"name": "m", "namespace": "default"}, "spec": doc{"wheels": 2}}))(b)
 		item := b.list(podsPath).Items[0]
 		require.NotContains(b, item, "kind", "built-in types leave it out")
 		require.NotContains(b, item, "apiVersion")
@@ -246,8 +243,7 @@ func TestListItemsLikeKubeAPIServer(t *testing.T) {
 		require.Regexp(b, `^\{"apiVersion":"leat.example/v1","items":\[\{"apiVersion":"leat.example/v1","kind":"Mill","metadata":\{`+
 			`"creationTimestamp":"2000-01-01T00:00:00Z","generation":1,"name":"m","namespace":"default","resourceVersion":"102","uid":"[^"]+"\},`+
 			`"spec":\{"wheels":2\}\}\],"kind":"MillList","metadata":\{"continue":"","resourceVersion":"102"\}\}\n$`, body)
-		_, err = b.Create(mills, doc{"metadata": doc{"name": "n", "namespace": "default"}})
-		require.NoError(b, err)
+		must.Get(b.Create(mills, doc{"metadata": doc{"name": "n", "namespace": "default"}}))(b)
 		l = b.list(millsPath, "limit=1")
 		require.EqualValues(b, 1, *l.Metadata.RemainingItemCount)
 		require.Equal(b, []string{"n"}, b.list(millsPath, "continue="+l.Metadata.Continue).names())
@@ -258,8 +254,7 @@ func TestMetadataOnly(t *testing.T) {
 	const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	const many = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		_, err := b.Create(pods, pod("a", "app", "x"))
-		require.NoError(b, err)
+		must.Get(b.Create(pods, pod("a", "app", "x")))(b)
 		u := b.ok(http.MethodGet, podsPath+"/a", nil, "Accept", one)
 		require.Equal(b, "PartialObjectMetadata", u.GetKind())
 		require.Equal(b, "meta.k8s.io/v1", u.GetAPIVersion())
@@ -279,12 +274,10 @@ func TestMetadataOnly(t *testing.T) {
 
 		w := b.watchAs(one, podsPath, "resourceVersion=0", "allowWatchBookmarks=true")
 		defer w.close()
-		e, err := w.next()
-		require.NoError(b, err)
+		e := must.Get(w.next())(b)
 		require.Equal(b, "PartialObjectMetadata", e.Object["kind"])
 		require.NotContains(b, e.Object, "spec")
-		e, err = w.next()
-		require.NoError(b, err)
+		e = must.Get(w.next())(b)
 		require.Equal(b, "PartialObjectMetadata", e.Object["kind"], "of the bookmark")
 	})
 }
@@ -335,14 +328,12 @@ func TestDropManagedFields(t *testing.T) {
 			w := b.watchAs(accept, millsPath, "resourceVersion=101") // the object of a DELETED event has another version
 			defer w.close()
 			require.NoError(b, b.Delete(mills, api.Key{Namespace: "default", Name: "m"}))
-			e, err := w.next()
-			require.NoError(b, err)
+			e := must.Get(w.next())(b)
 			require.Equal(b, "DELETED m@102", e.String())
 			_, has := e.Object["metadata"].(doc)["managedFields"]
 			require.Equal(b, honoured, !has)
 
-			_, err = b.Create(pods, pod("a", "app", "x"))
-			require.NoError(b, err)
+			must.Get(b.Create(pods, pod("a", "app", "x")))(b)
 			u := b.ok(http.MethodGet, podsPath+"/a", nil, "Accept", accept)
 			require.Equal(b, honoured, u.GetManagedFields() == nil)
 			require.Equal(b, "a", u.GetName())
@@ -358,8 +349,7 @@ func TestDropManagedFields(t *testing.T) {
 func TestCompression(t *testing.T) {
 	inBubble(t, testserver.Options{Compress: true}, func(b *bench) {
 		for i := range 20 {
-			_, err := b.Create(configMaps, configMap(fmt.Sprintf("m%02d", i), "text", strings.Repeat("x", 8<<10)))
-			require.NoError(b, err)
+			must.Get(b.Create(configMaps, configMap(fmt.Sprintf("m%02d", i), "text", strings.Repeat("x", 8<<10))))(b)
 		}
 		raw := b.do(http.MethodGet, mapsPath, nil, "Accept-Encoding", "gzip")
 		require.Equal(b, "gzip", raw.header.Get("Content-Encoding"))
@@ -367,8 +357,7 @@ func TestCompression(t *testing.T) {
 		require.Len(b, b.list(mapsPath).Items, 20, "the client's transport decompresses")
 		small := b.do(http.MethodGet, mapsPath+"?limit=1", nil, "Accept-Encoding", "gzip")
 		require.Empty(b, small.header.Get("Content-Encoding"))
-		_, err := b.Create(configMaps, configMap("big", "text", strings.Repeat("x", 200<<10)))
-		require.NoError(b, err)
+		must.Get(b.Create(configMaps, configMap("big", "text", strings.Repeat("x", 200<<10))))(b)
 		one := b.do(http.MethodGet, mapsPath+"/big", nil, "Accept-Encoding", "gzip")
 		require.Equal(b, "gzip", one.header.Get("Content-Encoding"))
 		require.Less(b, len(one.body), 100<<10)
@@ -382,8 +371,7 @@ func TestCompression(t *testing.T) {
 
 func TestCompressedWatches(t *testing.T) {
 	inBubble(t, testserver.Options{CompressWatches: true}, func(b *bench) {
-		_, err := b.Create(configMaps, configMap("m", "text", strings.Repeat("x", 200<<10)))
-		require.NoError(b, err)
+		must.Get(b.Create(configMaps, configMap("m", "text", strings.Repeat("x", 200<<10))))(b)
 		require.Empty(b, b.do(http.MethodGet, mapsPath, nil, "Accept-Encoding", "gzip").header.Get("Content-Encoding"))
 		w := b.watch(mapsPath)
 		defer w.close()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/testserver/internal/object"
 )
@@ -30,10 +31,9 @@ func large(t *testing.T) *Server {
 }
 
 func createMap(t *testing.T, s *Server, namespace, name string) {
-	_, err := s.Create(keptMaps, object.Tree{
+	must.Get(s.Create(keptMaps, object.Tree{
 		"metadata": object.Tree{"name": name, "namespace": namespace}, "data": object.Tree{"text": strings.Repeat("x", 1<<10)},
-	})
-	require.NoError(t, err)
+	}))(t)
 }
 
 // keepAll stops the collector of garbage, which frees kept lists.
@@ -104,9 +104,8 @@ func TestAListIsCollectedOnceForEachState(t *testing.T) {
 	require.Equal(t, 1, kept(s))
 	_ = get(t, s, keptPath)
 	require.Equal(t, 1, kept(s))
-	_, err := s.Create(api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true},
-		object.Tree{"metadata": object.Tree{"name": "s", "namespace": "default"}})
-	require.NoError(t, err)
+	must.Get(s.Create(api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true},
+		object.Tree{"metadata": object.Tree{"name": "s", "namespace": "default"}}))(t)
 	version := fmt.Sprintf(`"resourceVersion":"%d"`, 1100)
 	later := get(t, s, keptPath)
 	require.Equal(t, 1, kept(s), "the objects are the same")

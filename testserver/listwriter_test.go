@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -20,34 +21,28 @@ func TestLargeListsOnLoopback(t *testing.T) {
 	s := onLoopback(t, testserver.Options{})
 	const objects = 700
 	for i := range objects {
-		_, err := s.Create(configMaps, configMap(fmt.Sprintf("m%d", i), "text", strings.Repeat("x", 500)))
-		require.NoError(t, err)
+		must.Get(s.Create(configMaps, configMap(fmt.Sprintf("m%d", i), "text", strings.Repeat("x", 500))))(t)
 	}
 	list := func() io.ReadCloser {
-		response, err := http.Get("http://" + s.address + mapsPath)
-		require.NoError(t, err)
+		response := must.Get(http.Get("http://" + s.address + mapsPath))(t)
 		t.Cleanup(func() { _ = response.Body.Close() }) // it may have failed
 		return response.Body
 	}
 	var all struct{ Items []json.RawMessage }
-	text, err := io.ReadAll(list())
-	require.NoError(t, err)
+	text := must.Get(io.ReadAll(list()))(t)
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.Len(t, all.Items, objects)
 
 	for _, before := range []int{3_000, 200_000} {
 		stall := s.Inject(faults.Fault{Times: 1, Effect: faults.Stall{After: before}})
 		body, part := list(), make([]byte, before)
-		_, err = io.ReadFull(body, part)
-		require.NoError(t, err)
+		must.Get(io.ReadFull(body, part))(t)
 		stall.Remove()
-		rest, err := io.ReadAll(body)
-		require.NoError(t, err)
+		rest := must.Get(io.ReadAll(body))(t)
 		require.Equal(t, string(text), string(part)+string(rest))
 
 		s.Inject(faults.Fault{Times: 1, Effect: faults.Cut{After: before}})
-		part, err = io.ReadAll(list())
-		require.NoError(t, err)
+		part = must.Get(io.ReadAll(list()))(t)
 		require.Equal(t, string(text[:before]), string(part))
 	}
 }
@@ -58,12 +53,10 @@ func TestLargeInitialEventsOnLoopback(t *testing.T) {
 	const objects = 300
 	for i := range objects {
 		text := strings.Repeat("x", []int{10, 500, 3_900, 4_000, 10_000, 100_000}[i%6])
-		_, err := s.Create(configMaps, configMap(fmt.Sprintf("m%d", i), "text", text))
-		require.NoError(t, err)
+		must.Get(s.Create(configMaps, configMap(fmt.Sprintf("m%d", i), "text", text)))(t)
 	}
-	response, err := http.Get("http://" + s.address + mapsPath + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true" +
-		"&resourceVersionMatch=NotOlderThan")
-	require.NoError(t, err)
+	response := must.Get(http.Get("http://" + s.address + mapsPath + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true" +
+		"&resourceVersionMatch=NotOlderThan"))(t)
 	defer response.Body.Close()
 	events := json.NewDecoder(response.Body)
 	read := func() (kind, name string) {
@@ -84,8 +77,7 @@ func TestLargeInitialEventsOnLoopback(t *testing.T) {
 	kind, _ := read()
 	require.Equal(t, "BOOKMARK", kind)
 	for _, size := range []int{10, 4_000, 7_000, 100_000} {
-		_, err := s.Create(configMaps, configMap(fmt.Sprintf("late%d", size), "text", strings.Repeat("x", size)))
-		require.NoError(t, err)
+		must.Get(s.Create(configMaps, configMap(fmt.Sprintf("late%d", size), "text", strings.Repeat("x", size))))(t)
 		kind, name := read()
 		require.Equal(t, "ADDED", kind)
 		require.Equal(t, fmt.Sprintf("late%d", size), name)

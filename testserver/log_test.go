@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -63,8 +64,7 @@ func TestPodLogs(t *testing.T) {
 		b.refused(406, http.MethodGet, path, nil, "Accept", "text/plain")
 		b.refused(405, http.MethodPost, path, doc{})
 
-		res, err := b.client.Do(b.request(http.MethodGet, path+"?follow=true&tailLines=1", nil))
-		require.NoError(b, err)
+		res := must.Get(b.client.Do(b.request(http.MethodGet, path+"?follow=true&tailLines=1", nil)))(b)
 		defer res.Body.Close()
 		lines := bufio.NewScanner(res.Body)
 		next := func(want string) {
@@ -93,8 +93,7 @@ func TestPodLogs(t *testing.T) {
 func TestAbandonedLogRequestEnds(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.ok(http.MethodPost, podsPath, pod("web"))
-		res, err := b.client.Do(b.request(http.MethodGet, podsPath+"/web/log?follow=true", nil))
-		require.NoError(b, err)
+		res := must.Get(b.client.Do(b.request(http.MethodGet, podsPath+"/web/log?follow=true", nil)))(b)
 		require.NoError(b, res.Body.Close())
 		synctest.Wait() // the bubble checks that no goroutine is left
 		require.Equal(b, 200, res.StatusCode)

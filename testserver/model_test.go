@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -49,10 +50,9 @@ func churn(b *bench, random *rand.Rand, m *model, n int) {
 		switch {
 		case !exists:
 			kind = "ADDED"
-			_, err := b.Create(configMaps, doc{
+			must.Get(b.Create(configMaps, doc{
 				"metadata": doc{"name": name, "namespace": "default", "labels": doc{"color": color}}, "data": doc{"n": "0"},
-			})
-			require.NoError(b, err)
+			}))(b)
 			m.objects[name] = doc{"color": color, "n": "0"}
 		case random.IntN(3) == 0:
 			kind = "DELETED"
@@ -62,16 +62,13 @@ func churn(b *bench, random *rand.Rand, m *model, n int) {
 		default:
 			kind = "MODIFIED"
 			value := strconv.Itoa(random.IntN(1_000_000) + 1)
-			u, err := b.Get(configMaps, key)
-			require.NoError(b, err)
+			u := must.Get(b.Get(configMaps, key))(b)
 			u.SetLabels(map[string]string{"color": color})
 			u.Object["data"] = doc{"n": value}
-			_, err = b.Update(configMaps, u)
-			require.NoError(b, err)
+			must.Get(b.Update(configMaps, u))(b)
 			m.objects[name] = doc{"color": color, "n": value}
 		}
-		version, err := strconv.Atoi(b.ResourceVersion())
-		require.NoError(b, err)
+		version := must.Get(strconv.Atoi(b.ResourceVersion()))(b)
 		m.events = append(m.events, modelEvent{version: version, kind: kind, name: name, color: color, before: before})
 	}
 }
@@ -304,8 +301,7 @@ func TestServerIsDeterministic(t *testing.T) {
 		inBubble(t, testserver.Options{Seed: 7, ManagedFields: true, BookmarkInterval: time.Second}, func(b *bench) {
 			w := b.watch(mapsPath, "resourceVersion=100", "allowWatchBookmarks=true", "timeoutSeconds=30")
 			churn(b, rand.New(rand.NewPCG(3, 3)), &model{objects: map[string]doc{}}, 100)
-			all, err := io.ReadAll(w.lines)
-			require.NoError(b, err)
+			all := must.Get(io.ReadAll(w.lines))(b)
 			out = string(all) + string(b.do(http.MethodGet, mapsPath, nil).body)
 		})
 		return out
@@ -330,8 +326,7 @@ func TestConcurrentWriters(t *testing.T) {
 		for range writers {
 			require.NoError(b, <-done)
 		}
-		u, err := b.Get(configMaps, api.Key{Namespace: "default", Name: "counter"})
-		require.NoError(b, err)
+		u := must.Get(b.Get(configMaps, api.Key{Namespace: "default", Name: "counter"}))(b)
 		require.Equal(b, doc{"n": strconv.Itoa(writers * rounds)}, u.Object["data"])
 		require.Equal(b, strconv.Itoa(101+writers*rounds), u.GetResourceVersion())
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -59,8 +60,7 @@ func TestPretty(t *testing.T) {
 			require.Equal(b, string(want.body), string(got.body), tc.path)
 		}
 		s := b.watch(maps, "pretty=true")
-		_, err := s.next() // an event is a line
-		require.NoError(b, err)
+		must.Get(s.next())(b)
 		s.close()
 	})
 }
@@ -95,12 +95,10 @@ func TestPrettyFaults(t *testing.T) {
 		const maps = "/api/v1/namespaces/default/configmaps"
 		b.ok(http.MethodPost, maps, configMap("a"))
 		b.Inject(faults.Fault{Times: 1, Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.EndlessList{}})
-		res, err := b.client.Do(b.request(http.MethodGet, maps+"?pretty=true", nil))
-		require.NoError(b, err)
+		res := must.Get(b.client.Do(b.request(http.MethodGet, maps+"?pretty=true", nil)))(b)
 		defer res.Body.Close()
 		some := make([]byte, 100_000)
-		n, err := res.Body.Read(some)
-		require.NoError(b, err)
+		n := must.Get(res.Body.Read(some))(b)
 		require.Contains(b, string(some[:n]), "\n  \"")
 	})
 }

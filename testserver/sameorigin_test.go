@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -39,8 +40,7 @@ type loopbackServer struct {
 }
 
 func onLoopback(t *testing.T, o testserver.Options) *loopbackServer {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &loopbackServer{T: t, Server: testserver.New(o), address: l.Addr().String()}
 	fixture.Start(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	return s
@@ -49,15 +49,12 @@ func onLoopback(t *testing.T, o testserver.Options) *loopbackServer {
 // send sends a request with the given headers. host is the Host header if it is not empty.
 func (s *loopbackServer) send(method, path, host string, h http.Header, body string) (int, string) {
 	s.Helper()
-	r, err := http.NewRequest(method, "http://"+s.address+path, strings.NewReader(body))
-	require.NoError(s, err)
+	r := must.Get(http.NewRequest(method, "http://"+s.address+path, strings.NewReader(body)))(s)
 	r.Host, r.Header = host, h
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(r)
-	require.NoError(s, err)
+	response := must.Get(client.Do(r))(s)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(s, err)
+	text := must.Get(io.ReadAll(response.Body))(s)
 	return response.StatusCode, string(text)
 }
 
@@ -154,8 +151,7 @@ func TestInMemoryRefusesNothing(t *testing.T) {
 		r := b.request(http.MethodPost, mapsPath, doc{"metadata": doc{"name": "a"}})
 		r.Header = browser("Origin", "https://evil.example")
 		r.Host = "evil.example"
-		res, err := b.client.Do(r)
-		require.NoError(b, err)
+		res := must.Get(b.client.Do(r))(b)
 		require.NoError(b, res.Body.Close())
 		require.Equal(b, 201, res.StatusCode)
 	})

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestConnectionsHaveBoundedSendBuffers looks at the server's side of a connection.
 func TestConnectionsHaveBoundedSendBuffers(t *testing.T) {
 	s := New(Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
@@ -23,10 +24,8 @@ func TestConnectionsHaveBoundedSendBuffers(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	}()
-	resp, err := http.Get("http://" + l.Addr().String() + "/readyz")
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, resp.Body) // the client then keeps the connection
-	require.NoError(t, err)
+	resp := must.Get(http.Get("http://" + l.Addr().String() + "/readyz"))(t)
+	must.Get(io.Copy(io.Discard, resp.Body))(t)
 	require.NoError(t, resp.Body.Close())
 	s.mu.Lock()
 	defer s.mu.Unlock()

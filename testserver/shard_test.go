@@ -11,6 +11,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/api/hashrange"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -31,8 +32,7 @@ func TestShards(t *testing.T) {
 			for n := range 60 {
 				for r, object := range map[api.Resource]doc{pods: pod(fmt.Sprint("p", n)), mills: custom("Mill", fmt.Sprint("m", n))} {
 					object["metadata"].(doc)["namespace"] = fmt.Sprint("n", n%7, "-of-many")
-					_, err := b.Create(r, object)
-					require.NoError(b, err)
+					must.Get(b.Create(r, object))(b)
 				}
 				everything = append(everything, fmt.Sprint("p", n))
 			}
@@ -60,12 +60,10 @@ func TestShards(t *testing.T) {
 
 				w := b.watch("/api/v1/pods", shard, "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true")
 				for range l.Items {
-					e, err := w.next()
-					require.NoError(b, err)
+					e := must.Get(w.next())(b)
 					require.Contains(b, l.names(), e.Object["metadata"].(doc)["name"])
 				}
-				e, err := w.next()
-				require.NoError(b, err)
+				e := must.Get(w.next())(b)
 				require.Equal(b, "BOOKMARK", e.Type)
 				w.close()
 			}
@@ -105,8 +103,7 @@ func TestShardWatch(t *testing.T) {
 		var want []string
 		for n := range 20 {
 			name := fmt.Sprint("p", n)
-			created, err := b.Create(pods, pod(name))
-			require.NoError(b, err)
+			created := must.Get(b.Create(pods, pod(name)))(b)
 			if half.Contains(hashrange.Hash(created.GetUID())) {
 				want = append(want, name)
 			}
@@ -114,8 +111,7 @@ func TestShardWatch(t *testing.T) {
 		require.NotEmpty(b, want)
 		require.Less(b, len(want), 20)
 		for _, name := range want {
-			e, err := w.next()
-			require.NoError(b, err)
+			e := must.Get(w.next())(b)
 			require.Equal(b, name, e.Object["metadata"].(doc)["name"])
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -32,8 +33,7 @@ func TestDumpAndLoad(t *testing.T) {
 	var dump []byte
 	var version, uid string
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		_, err := b.Create(crds, crd(doc{"name": "v1", "served": true, "storage": true}))
-		require.NoError(b, err)
+		must.Get(b.Create(crds, crd(doc{"name": "v1", "served": true, "storage": true})))(b)
 		b.ok(http.MethodPost, wheelsPath, custom("Wheel", "m"))
 		b.fill(3)
 		held := b.ok(http.MethodPost, mapsPath, doc{"metadata": doc{"name": "held", "finalizers": []string{"leat.example/x"}}})
@@ -45,8 +45,7 @@ func TestDumpAndLoad(t *testing.T) {
 		require.NoError(b, json.Unmarshal(dump, &list))
 		require.Equal(b, version, list.ResourceVersion)
 	})
-	asYAML, err := yaml.JSONToYAML(dump)
-	require.NoError(t, err)
+	asYAML := must.Get(yaml.JSONToYAML(dump))(t)
 	for name, text := range map[string][]byte{"JSON": dump, "YAML": asYAML} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, testserver.Options{StrictNamespaces: true}, func(b *bench) {
@@ -67,8 +66,7 @@ func TestDumpAndLoad(t *testing.T) {
 				seen := map[string]bool{}
 				b.ok(http.MethodPost, wheelsPath, custom("Wheel", "n"))
 				for _, r := range []api.Resource{pods, wheels, crds} {
-					all, err := b.List(r, "")
-					require.NoError(b, err)
+					all := must.Get(b.List(r, ""))(b)
 					for _, u := range all {
 						require.False(b, seen[string(u.GetUID())], "a UID of the loaded state is not generated again")
 						seen[string(u.GetUID())] = true
@@ -188,15 +186,12 @@ func TestLoadedUIDsAreUnique(t *testing.T) {
 	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 	nodes := api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
 	server := testserver.New(testserver.Options{})
-	taken, err := server.Get(namespaces, api.Key{Name: "kube-system"})
-	require.NoError(t, err)
+	taken := must.Get(server.Get(namespaces, api.Key{Name: "kube-system"}))(t)
 	require.NoError(t, server.Load([]byte(fmt.Sprintf(
 		"kind: List\nitems: [{apiVersion: v1, kind: Node, metadata: {name: a, resourceVersion: '7', uid: %s}}]", taken.GetUID()))))
-	loaded, err := server.Get(nodes, api.Key{Name: "a"})
-	require.NoError(t, err)
+	loaded := must.Get(server.Get(nodes, api.Key{Name: "a"}))(t)
 	require.Equal(t, taken.GetUID(), loaded.GetUID())
-	kept, err := server.Get(namespaces, api.Key{Name: "kube-system"})
-	require.NoError(t, err)
+	kept := must.Get(server.Get(namespaces, api.Key{Name: "kube-system"}))(t)
 	require.NotEqual(t, taken.GetUID(), kept.GetUID())
 	require.Equal(t, server.ResourceVersion(), kept.GetResourceVersion(), "it is a new object")
 	require.NoError(t, server.Load(server.Dump()))
@@ -205,8 +200,7 @@ func TestLoadedUIDsAreUnique(t *testing.T) {
 // FuzzLoad checks that a text changes everything or nothing, and that what it leaves can be dumped and loaded.
 func FuzzLoad(f *testing.F) {
 	source := testserver.New(testserver.Options{})
-	_, err := source.Create(pods, pod("a"))
-	require.NoError(f, err)
+	must.Get(source.Create(pods, pod("a")))(f)
 	f.Add(source.Dump())
 	f.Add([]byte("kind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}"))
 	f.Fuzz(func(t *testing.T, text []byte) {

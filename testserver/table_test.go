@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -66,11 +67,9 @@ func TestWatchesOfTablesHaveTheColumnsOnce(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.ok(http.MethodPost, podsPath, pod("a"))
 		s := b.watchAs(asTable, podsPath, "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true")
-		first, err := s.next()
-		require.NoError(b, err)
+		first := must.Get(s.next())(b)
 		require.Len(b, first.Object["columnDefinitions"], 2)
-		bookmark, err := s.next()
-		require.NoError(b, err)
+		bookmark := must.Get(s.next())(b)
 		require.Equal(b, "BOOKMARK", bookmark.Type)
 		require.Equal(b, "Table", bookmark.Object["kind"])
 		row := bookmark.Object["rows"].([]any)[0].(doc)
@@ -78,8 +77,7 @@ func TestWatchesOfTablesHaveTheColumnsOnce(t *testing.T) {
 		annotations := row["object"].(doc)["metadata"].(doc)["annotations"]
 		require.Equal(b, doc{metav1.InitialEventsAnnotationKey: "true"}, annotations)
 		b.ok(http.MethodPost, podsPath, pod("b"))
-		second, err := s.next()
-		require.NoError(b, err)
+		second := must.Get(s.next())(b)
 		require.Nil(b, second.Object["columnDefinitions"])
 		require.Equal(b, []any{"b", "0s"}, second.Object["rows"].([]any)[0].(doc)["cells"])
 	})

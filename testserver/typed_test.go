@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -57,10 +58,9 @@ func typedServer(t *testing.T) (*testserver.Server, *plainSchema) {
 	d := &registry.Definition{Settings: registry.Settings{Resource: boxes}, Schema: schema}
 	s := testserver.NewExtended(testserver.Options{}, extension.Extension{Resources: append(registry.Builtins(), d)})
 	go func() { _ = s.Run(t.Context()) }()
-	_, err := s.Create(boxes, &unstructured.Unstructured{Object: object.Tree{
+	must.Get(s.Create(boxes, &unstructured.Unstructured{Object: object.Tree{
 		"metadata": object.Tree{"namespace": "default", "name": "a"}, "size": "small",
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	return s, schema
 }
 
@@ -79,23 +79,19 @@ func TestTypedWriteBeginsAgainWhenTheObjectChanged(t *testing.T) {
 	s, schema := typedServer(t)
 	key := api.Key{Namespace: "default", Name: "a"}
 	label := func() {
-		_, err := s.Edit(boxes, key, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"by": "another"}) })
-		require.NoError(t, err)
+		must.Get(s.Edit(boxes, key, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"by": "another"}) }))(t)
 	}
 	schema.during = label
 	require.Equal(t, http.StatusOK, send(t, s, http.MethodPatch, "application/merge-patch+json", `{"size":"large"}`))
-	box, err := s.Get(boxes, key)
-	require.NoError(t, err)
+	box := must.Get(s.Get(boxes, key))(t)
 	require.Equal(t, "large", box.Object["size"])
 	require.Equal(t, map[string]string{"by": "another"}, box.GetLabels(), "the patch must not undo the other write")
 
 	schema.during = func() {
-		_, err := s.Edit(boxes, key, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
-		require.NoError(t, err)
+		must.Get(s.Edit(boxes, key, func(u *unstructured.Unstructured) { u.SetLabels(nil) }))(t)
 	}
 	box.Object["size"] = "medium"
-	body, err := box.MarshalJSON()
-	require.NoError(t, err)
+	body := must.Get(box.MarshalJSON())(t)
 	require.Equal(t, http.StatusConflict, send(t, s, http.MethodPut, "application/json", string(body)))
 }
 

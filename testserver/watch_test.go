@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -45,8 +46,7 @@ func TestWatchStarts(t *testing.T) {
 				w := b.watch(podsPath, strings.Fields(row.query)...)
 				defer w.close()
 				synctest.Wait()
-				_, err := b.Create(pods, pod("d", "app", "x"))
-				require.NoError(b, err)
+				must.Get(b.Create(pods, pod("d", "app", "x")))(b)
 				w.expect(strings.Split(row.want, ", ")...)
 				if strings.HasPrefix(row.want, "ERROR") {
 					w.expectEnd()
@@ -146,8 +146,7 @@ func TestBookmarks(t *testing.T) {
 		w := b.watch(podsPath, "resourceVersion=100", "allowWatchBookmarks=true", "timeoutSeconds=35")
 		plain := b.watch(podsPath, "resourceVersion=100", "timeoutSeconds=35")
 		<-time.After(15 * time.Second) // there is no bookmark with the version that the client has
-		_, err := b.Create(configMaps, configMap("elsewhere"))
-		require.NoError(b, err)
+		must.Get(b.Create(configMaps, configMap("elsewhere")))(b)
 		w.expect("BOOKMARK@101") // changes of other resources also move the version
 		require.Equal(b, 20, at())
 		w.expect("BOOKMARK@101")
@@ -175,15 +174,13 @@ func TestWatchSelectorsFollowChanges(t *testing.T) {
 			"old":   b.watch("/api/v1/watch/namespaces/default/pods/b", "resourceVersion=100"),
 		}
 		key := api.Key{Namespace: "default", Name: "a"}
-		_, err := b.Create(pods, pod("a", "app", "x")) // 101
-		require.NoError(b, err)
+		must.Get(b.Create(pods, pod("a", "app", "x")))(b)
 		b.edit(pods, key, "metadata.labels.app", "y")        // 102: the label no longer matches
 		b.edit(pods, key, "status.phase", "Running")         // 103: the field matches
 		b.edit(pods, key, "metadata.labels.app", "x")        // 104: the label matches again
 		b.edit(pods, key, "metadata.annotations.note", "hi") // 105
 		require.NoError(b, b.Delete(pods, key))              // 106
-		_, err = b.Create(pods, pod("b"))                    // 107
-		require.NoError(b, err)
+		must.Get(b.Create(pods, pod("b")))(b)
 		for name, want := range map[string][]string{
 			"all":   {"ADDED a@101", "MODIFIED a@102", "MODIFIED a@103", "MODIFIED a@104", "MODIFIED a@105", "DELETED a@106", "ADDED b@107"},
 			"label": {"ADDED a@101", "DELETED a@102", "ADDED a@104", "MODIFIED a@105", "DELETED a@106"},
@@ -205,17 +202,14 @@ func TestWatchSelectorsFollowChanges(t *testing.T) {
 // selected state, and the version of the change.
 func TestDeletedBySelectorCarriesOldState(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		_, err := b.Create(pods, pod("a", "app", "x"))
-		require.NoError(b, err)
+		must.Get(b.Create(pods, pod("a", "app", "x")))(b)
 		w := b.watch(podsPath, "resourceVersion=101", "labelSelector=app=x")
 		defer w.close()
 		for range 900 { // until the version has one more digit
-			_, err := b.Create(configMaps, doc{"metadata": doc{"generateName": "m-", "namespace": "default"}})
-			require.NoError(b, err)
+			must.Get(b.Create(configMaps, doc{"metadata": doc{"generateName": "m-", "namespace": "default"}}))(b)
 		}
 		b.edit(pods, api.Key{Namespace: "default", Name: "a"}, "metadata.labels.app", "y")
-		e, err := w.next()
-		require.NoError(b, err)
+		e := must.Get(w.next())(b)
 		require.Equal(b, "DELETED a@1002", e.String())
 		require.Equal(b, doc{"app": "x"}, e.Object["metadata"].(doc)["labels"])
 		require.Equal(b, "Pod", e.Object["kind"])
@@ -226,8 +220,7 @@ func TestDeletedBySelectorCarriesOldState(t *testing.T) {
 // edit sets one field, with a dotted path, by Server.Edit.
 func (b *bench) edit(r api.Resource, key api.Key, path string, value any) {
 	b.Helper()
-	current, err := b.Get(r, key)
-	require.NoError(b, err)
+	current := must.Get(b.Get(r, key))(b)
 	at := current.Object
 	parts := strings.Split(path, ".")
 	for _, p := range parts[:len(parts)-1] {
@@ -239,8 +232,7 @@ func (b *bench) edit(r api.Resource, key api.Key, path string, value any) {
 		at = child
 	}
 	at[parts[len(parts)-1]] = value
-	_, err = b.Update(r, current)
-	require.NoError(b, err)
+	must.Get(b.Update(r, current))(b)
 }
 
 func TestCompactionSparesOpenWatches(t *testing.T) {
@@ -263,8 +255,7 @@ func TestSlowWatchIsClosed(t *testing.T) {
 		defer w.close()
 		big := strings.Repeat("x", 16<<10)
 		for i := range 200 { // first more than the pipe can buffer, so that the watch blocks, then more than the backlog
-			_, err := b.Create(configMaps, configMap(fmt.Sprintf("m%03d", i), "text", big))
-			require.NoError(b, err)
+			must.Get(b.Create(configMaps, configMap(fmt.Sprintf("m%03d", i), "text", big)))(b)
 			synctest.Wait()
 		}
 		received := 0
@@ -299,16 +290,14 @@ func TestWatchesAreListed(t *testing.T) {
 // TestAClientThatDoesNotReadDelaysNoOther fills the buffers of a watch, whose goroutine then blocks in a write.
 func TestAClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		stuck, err := b.client.Do(b.request(http.MethodGet, mapsPath+"?watch=1&resourceVersion=100", nil))
-		require.NoError(b, err)
+		stuck := must.Get(b.client.Do(b.request(http.MethodGet, mapsPath+"?watch=1&resourceVersion=100", nil)))(b)
 		defer stuck.Body.Close()
 		w := b.watch(mapsPath, "resourceVersion=100")
 		defer w.close()
 		for i := range 10 {
 			synctest.Wait()
 			name := fmt.Sprint("m", i)
-			_, err := b.Create(configMaps, configMap(name, "text", strings.Repeat("x", 100<<10)))
-			require.NoError(b, err)
+			must.Get(b.Create(configMaps, configMap(name, "text", strings.Repeat("x", 100<<10))))(b)
 			w.expect(fmt.Sprintf("ADDED %s@%d", name, 101+i))
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -295,8 +296,7 @@ func TestFinalizers(t *testing.T) {
 		require.Equal(b, "103", last.GetResourceVersion(), "the write is not stored, and the removal has no answer")
 		require.Empty(b, last.GetFinalizers())
 		w.expect("ADDED d@101", "MODIFIED d@102", "MODIFIED d@103")
-		e, err := w.next()
-		require.NoError(b, err)
+		e := must.Get(w.next())(b)
 		require.Equal(b, "DELETED d@104", e.String())
 		require.Equal(b, []any{"x/b"}, e.Object["metadata"].(doc)["finalizers"], "the event carries what was stored")
 		b.refused(404, http.MethodGet, deploymentsPath+"/d", nil)
@@ -432,8 +432,7 @@ func TestSnapshots(t *testing.T) {
 		old := b.Snapshot()
 		b.edit(pods, key, "spec.nodeName", "n")
 		require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: "b"}))
-		_, err := b.Create(configMaps, configMap("x"))
-		require.NoError(b, err)
+		must.Get(b.Create(configMaps, configMap("x")))(b)
 
 		require.Equal(b, "102", old.ResourceVersion())
 		require.Equal(b, 2, old.Len(pods))
@@ -553,8 +552,7 @@ func TestGracePeriods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, testserver.Options{ImmediateDeletion: row.immediate}, func(b *bench) {
-				_, err := b.Create(pods, row.pod)
-				require.NoError(b, err)
+				must.Get(b.Create(pods, row.pod))(b)
 				b.ok(http.MethodDelete, podsPath+"/a"+row.query, nil)
 				if row.want < 0 {
 					b.refused(404, http.MethodGet, podsPath+"/a", nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestShards holds one fifth of the pods, once with a server that cuts and once with one that does not.
@@ -32,17 +33,15 @@ func TestShards(t *testing.T) {
 			spec subject.Spec
 			cuts bool
 		}{{"whole", whole, true}, {"server", fifth, true}, {"client", fifth, false}} {
-			s, err := server.New(set, server.Options{Objects: objects, Shards: c.cuts})
-			require.NoError(t, err)
+			s := must.Get(server.New(set, server.Options{Objects: objects, Shards: c.cuts}))(t)
 			stop := fixture.Start(t, s.Run)
 			c.spec.URL = s.URL()
-			report, err := play(t, "leat", c.spec, func() {
+			report := must.Get(play(t, "leat", c.spec, func() {
 				for pod := range objects - 1 {
 					s.Change(pod)
 				}
 				s.Change(inside[0])
-			})
-			require.NoError(t, err)
+			}))(t)
 			held := objects
 			if c.spec.Shards > 0 {
 				held = len(inside)

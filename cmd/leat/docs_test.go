@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestCommandsOfTheDocuments runs each leat show of two documents on a recording of the demonstration.
@@ -19,8 +21,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 		"shop/web-0", "default/web-0", "shop/web-1", "default/web-1")
 	found := 0
 	for _, name := range []string{"debugging.md", "recordings.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", name)))(t)
 		for line := range strings.Lines(string(text)) {
 			line, _, _ = strings.Cut(line, " #")
 			args := strings.Fields(words.Replace(line))
@@ -48,12 +49,10 @@ var (
 // TestFlagsOfTheDocuments looks for each flag that a document shows with leat or leat-server.
 func TestFlagsOfTheDocuments(t *testing.T) {
 	server := serverFlags(t)
-	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
-	require.NoError(t, err)
+	pages := must.Get(filepath.Glob(filepath.Join("..", "..", "docs", "*.md")))(t)
 	found := 0
 	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(page))(t)
 		for _, use := range invocation.FindAllStringSubmatch(string(text), -1) {
 			for _, flag := range longFlag.FindAllStringSubmatch(use[2]+use[3], -1) {
 				found++
@@ -81,8 +80,7 @@ func TestTheServersDifferInTheFlagsThatTheDocumentsName(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"--metrics", "--page"}, own)
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "serve.md")))(t)
 	require.Contains(t, strings.Join(strings.Fields(string(page)), " "), "`leat serve` also has `--metrics` and `--page`")
 	require.Contains(t, strings.Join(strings.Fields(command.Long), " "), "without --metrics and --page")
 }
@@ -93,11 +91,9 @@ func serverFlags(t *testing.T) map[string]bool {
 	name := regexp.MustCompile(`"([a-z][a-z-]*)"`)
 	found := map[string]bool{}
 	for _, folder := range []string{"../../internal/serve", "../../testserver/cluster/cmd/leat-server"} {
-		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-		require.NoError(t, err)
+		files := must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := must.Get(os.ReadFile(file))(t)
 			for _, n := range name.FindAllStringSubmatch(string(text), -1) {
 				found[n[1]] = true
 			}

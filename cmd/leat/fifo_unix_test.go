@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestAFIFOIsOneClearError names a FIFO without a writer where a command reads a file. A read would never end.
@@ -45,8 +46,7 @@ func TestForceMakesAFilePrivate(t *testing.T) {
 	open := func(path string) {
 		t.Helper()
 		var f lateFile
-		_, err := f.Write([]byte("new"))
-		require.NoError(t, err)
+		must.Get(f.Write([]byte("new")))(t)
 		require.NoError(t, f.create(path, true))
 		require.NoError(t, f.Close())
 	}
@@ -57,19 +57,16 @@ func TestForceMakesAFilePrivate(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte("some older text"), 0o600))
 			require.NoError(t, os.Chmod(file, mode))
 			open(path)
-			info, err := os.Stat(file)
-			require.NoError(t, err)
+			info := must.Get(os.Stat(file))(t)
 			require.Equal(t, mode&0o600, info.Mode())
 			require.NoError(t, os.Chmod(file, 0o600))
-			b, err := os.ReadFile(file)
-			require.NoError(t, err)
+			b := must.Get(os.ReadFile(file))(t)
 			require.Equal(t, "new", string(b))
 		}
 	}
 	require.NoError(t, os.Remove(file))
 	open(file)
-	info, err := os.Stat(file)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(file))(t)
 	require.EqualValues(t, 0o600, info.Mode())
 
 	fifo := filepath.Join(dir, "fifo")
@@ -80,13 +77,10 @@ func TestForceMakesAFilePrivate(t *testing.T) {
 	r := <-read
 	require.NoError(t, r.err)
 	require.Equal(t, "new", string(r.value))
-	info, err = os.Stat(fifo)
-	require.NoError(t, err)
+	info = must.Get(os.Stat(fifo))(t)
 	require.EqualValues(t, 0o644, info.Mode().Perm())
-	before, err := os.Stat(os.DevNull)
-	require.NoError(t, err)
+	before := must.Get(os.Stat(os.DevNull))(t)
 	open(os.DevNull)
-	info, err = os.Stat(os.DevNull)
-	require.NoError(t, err)
+	info = must.Get(os.Stat(os.DevNull))(t)
 	require.Equal(t, before.Mode(), info.Mode())
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // asLeat makes the test binary run main instead of the tests. asBusy makes it run busy.
@@ -52,23 +54,19 @@ func TestTheSecondInterruptEndsABusyProcess(t *testing.T) {
 	for _, second := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		process := exec.CommandContext(t.Context(), os.Args[0])
 		process.Env = append(os.Environ(), asBusy+"=1")
-		input, err := process.StdinPipe()
-		require.NoError(t, err)
-		output, err := process.StdoutPipe()
-		require.NoError(t, err)
+		input := must.Get(process.StdinPipe())(t)
+		output := must.Get(process.StdoutPipe())(t)
 		require.NoError(t, process.Start())
 		lines := bufio.NewReader(output)
 		for _, want := range []string{"ready\n", "interrupt signal received\n"} {
-			line, err := lines.ReadString('\n')
-			require.NoError(t, err)
+			line := must.Get(lines.ReadString('\n'))(t)
 			require.Equal(t, want, line)
 			if want == "ready\n" {
 				require.NoError(t, process.Process.Signal(os.Interrupt))
 			}
 		}
 		require.NoError(t, process.Process.Signal(second))
-		rest, err := io.ReadAll(lines)
-		require.NoError(t, err)
+		rest := must.Get(io.ReadAll(lines))(t)
 		require.Empty(t, rest)
 		require.ErrorContains(t, process.Wait(), "signal: "+second.String())
 		_ = input.Close()
@@ -80,16 +78,14 @@ func TestTheFirstInterruptEndsTheProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot interrupt another one")
 	}
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	leat := exec.CommandContext(t.Context(), os.Args[0], "watch", "pods", "--server", "http://"+silent.Addr().String())
 	leat.Env = append(os.Environ(), asLeat+"=1")
 	var out bytes.Buffer
 	leat.Stdout, leat.Stderr = &out, &out
 	require.NoError(t, leat.Start())
-	conn, err := silent.Accept()
-	require.NoError(t, err)
+	conn := must.Get(silent.Accept())(t)
 	require.NoError(t, leat.Process.Signal(os.Interrupt))
 	_ = leat.Wait()
 	require.Equal(t, 0, leat.ProcessState.ExitCode(), &out)

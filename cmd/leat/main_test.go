@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -152,8 +153,7 @@ func TestWatchFormats(t *testing.T) {
 // TestBadInputGetsOneClearLine shows the error for each kind of wrong input.
 func TestBadInputGetsOneClearLine(t *testing.T) {
 	path := serving(t)
-	refused, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	refused := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	require.NoError(t, refused.Close())
 	broken := filepath.Join(t.TempDir(), "broken")
 	require.NoError(t, os.WriteFile(broken, []byte("clusters: 7\n"), 0o600))
@@ -216,8 +216,7 @@ func TestCredentialsAreMissing(t *testing.T) {
 
 // TestForbiddenList has a server that refuses the WatchList and then the list.
 func TestForbiddenList(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
 
@@ -78,24 +79,19 @@ func slowFile(t *testing.T) string {
 		},
 	}
 	path := filepath.Join(t.TempDir(), "slow.rec")
-	file, err := os.Create(path)
-	require.NoError(t, err)
+	file := must.Get(os.Create(path))(t)
 	defer file.Close()
 	synctest.Test(t, func(t *testing.T) {
 		<-time.After(500*time.Millisecond + odd)
-		recorder, err := recording.New(file, recording.Options{JSON: true})
-		require.NoError(t, err)
+		recorder := must.Get(recording.New(file, recording.Options{JSON: true}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- recorder.Run(ctx) }()
 		client := recorder.Wrap(slowServer{&answers})
 		for _, query := range []string{"", "?watch=true&resourceVersion=5"} {
-			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/configmaps"+query, nil)
-			require.NoError(t, err)
-			resp, err := client.RoundTrip(req)
-			require.NoError(t, err)
-			_, err = io.ReadAll(resp.Body)
-			require.NoError(t, err)
+			req := must.Get(http.NewRequest(http.MethodGet, "https://server/api/v1/configmaps"+query, nil))(t)
+			resp := must.Get(client.RoundTrip(req))(t)
+			must.Get(io.ReadAll(resp.Body))(t)
 		}
 		cancel()
 		require.NoError(t, <-ended)

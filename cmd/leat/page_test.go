@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/cmd/leat/internal/demo"
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 var pageURL = regexp.MustCompile(`live page on (http://\S+)\n`)
@@ -25,11 +26,9 @@ func readPage(t *testing.T, named *output) string {
 
 func readFrom(t *testing.T, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
-	require.NoError(t, err)
+	answer := must.Get(http.Get(url))(t)
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	body := must.Get(io.ReadAll(answer.Body))(t)
 	return string(body)
 }
 
@@ -73,11 +72,9 @@ func openLab(t *testing.T, flags ...string) lab {
 // press sends what a button sends.
 func (l lab) press(name, body string) (int, string) {
 	l.t.Helper()
-	answer, err := http.Post(l.url+"actions/"+name, "application/json", strings.NewReader(body))
-	require.NoError(l.t, err)
+	answer := must.Get(http.Post(l.url+"actions/"+name, "application/json", strings.NewReader(body)))(l.t)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(l.t, err)
+	text := must.Get(io.ReadAll(answer.Body))(l.t)
 	return answer.StatusCode, string(text)
 }
 
@@ -248,8 +245,7 @@ func TestLabWalksThroughTheText(t *testing.T) {
 		Steps []struct{ Title, Text, Printed string }
 	}
 	move := func(to string) (w walked) {
-		answer, err := http.Post(l.url+"walkthrough/"+to, "application/json", strings.NewReader("{}"))
-		require.NoError(t, err)
+		answer := must.Get(http.Post(l.url+"walkthrough/"+to, "application/json", strings.NewReader("{}")))(t)
 		defer answer.Body.Close()
 		require.Equal(t, 200, answer.StatusCode)
 		require.NoError(t, json.NewDecoder(answer.Body).Decode(&w))

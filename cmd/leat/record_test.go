@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/observe/recording"
 )
 
@@ -75,8 +76,7 @@ func leat(t *testing.T, code int, args ...string) (stdout, stderr string) {
 // TestRecordShowAndReplay records, and looks at the recording in every way.
 func TestRecordShowAndReplay(t *testing.T) {
 	path := recordedFile(t)
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))(t)
 	require.EqualValues(t, 0o600, info.Mode().Perm())
 
 	out, _ := leat(t, 0, "show", path)
@@ -101,8 +101,7 @@ func TestRecordShowAndReplay(t *testing.T) {
 // TestShowOfWrongFiles has files that are cut, damaged or something else, and wrong arguments.
 func TestShowOfWrongFiles(t *testing.T) {
 	path := recordedFile(t)
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := must.Get(os.ReadFile(path))(t)
 	write := func(name string, b []byte) string {
 		to := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(to, b, 0o600))
@@ -196,8 +195,7 @@ func TestReplayStepByStep(t *testing.T) {
 	}()
 	seen.await(t, "SYNCED    configmaps (1)")
 	for _, line := range []string{"ADDED     default/one", "MODIFIED  default/one", "DELETED   default/one"} {
-		_, err := input.Write([]byte("\n"))
-		require.NoError(t, err)
+		must.Get(input.Write([]byte("\n")))(t)
 		seen.await(t, line)
 	}
 	out.await(t, "the recording has ended; the server keeps its state")
@@ -228,18 +226,13 @@ func TestReplayBySpeed(t *testing.T) {
 // TestShowOfRefusals has a resource whose requests were all refused, and one that was never refused.
 func TestShowOfRefusals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.rec")
-	file, err := os.Create(path)
-	require.NoError(t, err)
-	recorder, err := recording.New(file, recording.Options{})
-	require.NoError(t, err)
+	file := must.Get(os.Create(path))(t)
+	recorder := must.Get(recording.New(file, recording.Options{}))(t)
 	rt := recorder.Wrap(refusing{})
 	for _, path := range []string{"/api/v1/pods", "/apis/coordination.k8s.io/v1/leases", "/apis/coordination.k8s.io/v1/leases?watch=true", "/apis/coordination.k8s.io/v1/leases?limit=410"} {
-		req, err := http.NewRequest(http.MethodGet, "https://server"+path, nil)
-		require.NoError(t, err)
-		resp, err := rt.RoundTrip(req)
-		require.NoError(t, err)
-		_, err = io.ReadAll(resp.Body)
-		require.NoError(t, err)
+		req := must.Get(http.NewRequest(http.MethodGet, "https://server"+path, nil))(t)
+		resp := must.Get(rt.RoundTrip(req))(t)
+		must.Get(io.ReadAll(resp.Body))(t)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

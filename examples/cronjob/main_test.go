@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
@@ -22,8 +23,7 @@ import (
 func TestCronJobStartsJobs(t *testing.T) {
 	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
 		k.Server.Define(testserver.Definition{Resource: cronJobs}) // instead of a CustomResourceDefinition
-		p, err := newCronJobs(program.Options{Name: "cronjob", Client: k.Client, Logger: k.Logger})
-		require.NoError(t, err)
+		p := must.Get(newCronJobs(program.Options{Name: "cronjob", Client: k.Client, Logger: k.Logger}))(t)
 		k.Start(p.Run)
 		c := &CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}}
 		c.Spec.Every.Duration = time.Hour
@@ -39,8 +39,7 @@ func TestCronJobStartsJobs(t *testing.T) {
 
 // TestManifestFitsTheProgram compares the definition with the Go type, and the role with the table of the page.
 func TestManifestFitsTheProgram(t *testing.T) {
-	text, err := os.ReadFile("manifest.yaml")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("manifest.yaml"))(t)
 	definition, role, found := strings.Cut(string(text), "\n---\n")
 	require.True(t, found)
 	var d struct {
@@ -62,8 +61,7 @@ func TestManifestFitsTheProgram(t *testing.T) {
 	require.Equal(t, cronJobs.Plural+"."+cronJobs.Group, d.Metadata.Name)
 	require.Contains(t, d.Spec.Versions[0].Subresources, "status")
 
-	page, err := os.ReadFile("../../docs/operator.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../../docs/operator.md"))(t)
 	var r rbacv1.ClusterRole
 	require.NoError(t, yaml.UnmarshalStrict([]byte(role), &r))
 	for _, rule := range r.Rules {
@@ -76,12 +74,10 @@ func TestManifestFitsTheProgram(t *testing.T) {
 func TestPageShowsTheProgram(t *testing.T) {
 	var source strings.Builder
 	for _, name := range []string{"types.go", "main.go", "reconcile.go", "main_test.go"} {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
+		content := must.Get(os.ReadFile(name))(t)
 		source.Write(content)
 	}
-	page, err := os.ReadFile("../../docs/operator.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../../docs/operator.md"))(t)
 	shown := 0
 	for block := range strings.SplitSeq(string(page), "```") {
 		if code, ok := strings.CutPrefix(block, "go\n"); ok {

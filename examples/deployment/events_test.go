@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
@@ -30,8 +31,7 @@ func TestRecreateNoticesTheLastPod(t *testing.T) {
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, workload.ReplicaSets.GroupVersionKind())},
 			},
 		}
-		_, err := w.Server.Create(workload.Pods, pod)
-		require.NoError(w, err)
+		must.Get(w.Server.Create(workload.Pods, pod))(w)
 		w.Idle() // no Pod is in the status yet, so the Deployment waits for none
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
@@ -60,22 +60,20 @@ func TestADeletedReplicaSetMakesNoPods(t *testing.T) {
 		w.deploy(asIs)
 		app := map[string]string{"app": "web"}
 		key := api.Key{Namespace: web.Namespace, Name: "goes"}
-		_, err := w.Server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
+		must.Get(w.Server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Finalizers: []string{"example.org/wait"}},
 			Spec: appsv1.ReplicaSetSpec{
 				Selector: &metav1.LabelSelector{MatchLabels: app},
 				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}},
 			},
-		})
-		require.NoError(w, err)
+		}))(w)
 		w.Idle()
 		require.Len(w, w.pods(), 1, "the default of replicas is 1")
 		require.NoError(w, w.Server.Delete(workload.ReplicaSets, key))
 		w.Idle()
 		require.NoError(w, w.Server.Delete(workload.Pods, api.KeyOf(w.pods()[0])))
-		_, err = w.Server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) { u.SetAnnotations(app) })
-		require.NoError(w, err)
+		must.Get(w.Server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) { u.SetAnnotations(app) }))(w)
 		w.Pass(time.Minute)
 		require.Empty(w, w.pods())
 	})

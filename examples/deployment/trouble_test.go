@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -27,15 +28,13 @@ func TestOrphanedPods(t *testing.T) {
 		w.deploy(asIs)
 		w.Pass(time.Minute)
 		p := w.pods()[0]
-		_, err := w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
-		require.NoError(w, err)
+		must.Get(w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) }))(w)
 		w.Pass(time.Minute)
 		require.Len(w, w.pods(), 4)
 		for _, p := range w.pods() {
 			require.NotNil(w, metav1.GetControllerOf(p))
 		}
-		_, err = w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"debug": "me"}) })
-		require.NoError(w, err)
+		must.Get(w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"debug": "me"}) }))(w)
 		w.Pass(time.Minute)
 		require.Len(w, w.pods(), 5, "a relabelled Pod is released and replaced")
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
@@ -51,11 +50,10 @@ func TestCollision(t *testing.T) {
 		w.Pass(time.Second)
 		require.NoError(w, w.Server.Delete(workload.Deployments, web))
 		key := api.Key{Namespace: web.Namespace, Name: name}
-		_, err := w.Server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) {
+		must.Get(w.Server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) {
 			u.SetLabels(map[string]string{"app": "another"})
 			u.SetOwnerReferences(nil)
-		})
-		require.NoError(w, err)
+		}))(w)
 		w.start()
 		w.deploy(asIs)
 		w.Pass(time.Minute)
@@ -199,8 +197,7 @@ func TestMissingPermission(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	closed := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	require.NoError(t, closed.Close())
 	for name, c := range map[string]struct {
 		args []string
@@ -258,8 +255,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 		w.Pass(time.Minute)
 		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
 		change := func(f func(*unstructured.Unstructured)) *appsv1.ReplicaSet {
-			_, err := w.Server.Edit(workload.ReplicaSets, api.KeyOf(set), f)
-			require.NoError(w, err)
+			must.Get(w.Server.Edit(workload.ReplicaSets, api.KeyOf(set), f))(w)
 			w.Pass(time.Second)
 			return testkit.Get[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, api.KeyOf(set))
 		}

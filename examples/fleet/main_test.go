@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api/hashrange"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -75,11 +76,9 @@ func TestEveryReplicaThatHangsIsKilled(t *testing.T) {
 	f := &fleet{failed: make(chan error, 2)}
 	for _, identity := range []string{"a", "b"} {
 		p := &process{identity: identity, ended: make(chan struct{}), cmd: exec.Command("sh", "-c", "trap '' INT; echo ready; exec sleep 1000")}
-		out, err := p.cmd.StdoutPipe()
-		require.NoError(t, err)
+		out := must.Get(p.cmd.StdoutPipe())(t)
 		require.NoError(t, p.cmd.Start())
-		_, err = io.ReadFull(out, make([]byte, len("ready")))
-		require.NoError(t, err)
+		must.Get(io.ReadFull(out, make([]byte, len("ready"))))(t)
 		f.follow(p)
 	}
 	f.end(time.Millisecond)

@@ -10,18 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/pipe"
 )
 
 // joiningPair returns both ends of a connection on loopback, whose server end comes from Joining.
 func joiningPair(t *testing.T) (server, client net.Conn) {
-	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	plain := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l := pipe.Joining(plain)
-	client, err = net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	server, err = l.Accept()
-	require.NoError(t, err)
+	client = must.Get(net.Dial("tcp", l.Addr().String()))(t)
+	server = must.Get(l.Accept())(t)
 	require.NoError(t, l.Close())
 	t.Cleanup(func() {
 		_ = server.Close() // a test may have closed it
@@ -32,8 +30,7 @@ func joiningPair(t *testing.T) (server, client net.Conn) {
 
 // requestOf returns a request that came over a connection.
 func requestOf(t *testing.T, c net.Conn, major int) *http.Request {
-	r, err := http.NewRequestWithContext(pipe.WithConn(t.Context(), c), http.MethodGet, "/", nil)
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(pipe.WithConn(t.Context(), c), http.MethodGet, "/", nil))(t)
 	r.ProtoMajor = major
 	return r
 }
@@ -58,16 +55,14 @@ func TestJoinedWritesArriveInOrder(t *testing.T) {
 		joiner.Join()
 		for range random.IntN(30) {
 			text := source[random.IntN(8<<10):][:[]int{1, 6, 4 << 10, 4 << 10, 4<<10 + 1, 20 << 10}[random.IntN(6)]]
-			n, err := server.Write(text)
-			require.NoError(t, err)
+			n := must.Get(server.Write(text))(t)
 			require.Len(t, text, n)
 			kept = max(kept, joiner.Kept())
 			want = append(want, text...)
 		}
 		require.NoError(t, joiner.Send())
 		got := make([]byte, len(want))
-		_, err := io.ReadFull(client, got)
-		require.NoError(t, err)
+		must.Get(io.ReadFull(client, got))(t)
 		require.True(t, bytes.Equal(want, got))
 	}
 	require.Greater(t, kept, 8<<10, "small writes are joined")

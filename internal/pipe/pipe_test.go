@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 func TestPipeCarriesBytes(t *testing.T) {
@@ -20,20 +22,16 @@ func TestPipeCarriesBytes(t *testing.T) {
 		client, server := newConn()
 		sent := bytes.Repeat([]byte("0123456789abcdefg"), 100_000) // many times the buffer, but not a multiple of it
 		go func() {
-			_, err := client.Write(sent)
-			require.NoError(t, err)
+			must.Get(client.Write(sent))(t)
 			require.NoError(t, client.CloseWrite())
 		}()
-		got, err := io.ReadAll(server)
-		require.NoError(t, err)
+		got := must.Get(io.ReadAll(server))(t)
 		require.True(t, bytes.Equal(sent, got))
 
 		// After CloseWrite, the other direction still works.
-		_, err = server.Write([]byte("answer"))
-		require.NoError(t, err)
+		must.Get(server.Write([]byte("answer")))(t)
 		require.NoError(t, server.Close())
-		got, err = io.ReadAll(client)
-		require.NoError(t, err)
+		got = must.Get(io.ReadAll(client))(t)
 		require.Equal(t, "answer", string(got))
 	})
 }
@@ -41,19 +39,16 @@ func TestPipeCarriesBytes(t *testing.T) {
 func TestPipeBlocksWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := newConn()
-		n, err := client.Write(make([]byte, bufferSize))
-		require.NoError(t, err)
+		n := must.Get(client.Write(make([]byte, bufferSize)))(t)
 		require.Equal(t, bufferSize, n)
 		written := false
 		go func() {
-			_, err := client.Write([]byte{1})
-			require.NoError(t, err)
+			must.Get(client.Write([]byte{1}))(t)
 			written = true
 		}()
 		synctest.Wait()
 		require.False(t, written, "a write into a full buffer must block")
-		_, err = io.ReadFull(server, make([]byte, 10))
-		require.NoError(t, err)
+		must.Get(io.ReadFull(server, make([]byte, 10)))(t)
 		synctest.Wait()
 		require.True(t, written)
 	})
@@ -143,8 +138,7 @@ func TestPipeListener(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded, "no Accept is running")
 		accepted := make(chan net.Conn)
 		go func() {
-			c, err := l.Accept()
-			require.NoError(t, err)
+			c := must.Get(l.Accept())(t)
 			accepted <- c
 		}()
 		client, err := l.Dial(t.Context())

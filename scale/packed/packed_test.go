@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/informer/factory"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/scale/packed"
 	"github.com/leatproject/leat/testserver"
@@ -88,12 +89,11 @@ func TestIdentityOnlyDecodesNothing(t *testing.T) {
 		require.Equal(t, 1, c.trainings)
 		require.EqualValues(t, 100, c.encoded.Load())
 		got := 0
-		_, err := i.Subscribe(func(n api.Change[*corev1.Pod]) {
+		must.Get(i.Subscribe(func(n api.Change[*corev1.Pod]) {
 			require.NotEmpty(t, n.Object.Name+n.Object.ResourceVersion+string(n.Object.UID))
 			require.Empty(t, n.Object.Spec.Containers)
 			got++
-		}, informer.HandlerOptions{IdentityOnly: true})
-		require.NoError(t, err)
+		}, informer.HandlerOptions{IdentityOnly: true}))(t)
 		f.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
 		synctest.Wait()
 		require.Equal(t, 101, got)
@@ -132,12 +132,11 @@ func TestHandlersOfOneChangeShareItsObjects(t *testing.T) {
 		var mu sync.Mutex
 		seen := map[*corev1.Pod]int{}
 		for range 3 {
-			_, err := i.Subscribe(func(n api.Change[*corev1.Pod]) {
+			must.Get(i.Subscribe(func(n api.Change[*corev1.Pod]) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen[n.Object]++
-			}, informer.HandlerOptions{})
-			require.NoError(t, err)
+			}, informer.HandlerOptions{}))(t)
 		}
 		synctest.Wait()
 		require.EqualValues(t, 40, c.decoded.Load())

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -106,31 +107,26 @@ func startForeign(t testing.TB, n int) *foreign {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), fmt.Sprint(foreignSize, "=", n))
 	child.Stderr = os.Stderr
-	in, err := child.StdinPipe()
-	require.NoError(t, err)
-	out, err := child.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(child.StdinPipe())(t)
+	out := must.Get(child.StdoutPipe())(t)
 	require.NoError(t, child.Start())
 	t.Cleanup(func() {
 		_ = in.Close()
 		require.NoError(t, child.Wait())
 	})
 	f := &foreign{TB: t, in: in, out: bufio.NewReader(out)}
-	_, err = fmt.Sscanf(f.line(), "%s %x", &f.URL, &f.hidden)
-	require.NoError(t, err)
+	must.Get(fmt.Sscanf(f.line(), "%s %x", &f.URL, &f.hidden))(t)
 	return f
 }
 
 func (f *foreign) line() string {
-	line, err := f.out.ReadString('\n')
-	require.NoError(f, err)
+	line := must.Get(f.out.ReadString('\n'))(f)
 	return strings.TrimSpace(line)
 }
 
 // change changes the values of the first n Secrets, and returns the version after that.
 func (f *foreign) change(n int) (version string) {
-	_, err := fmt.Fprintln(f.in, n)
-	require.NoError(f, err)
+	must.Get(fmt.Fprintln(f.in, n))(f)
 	return f.line()
 }
 
@@ -149,8 +145,7 @@ func (f *foreign) found() map[string]bool {
 	for line := range strings.Lines(string(maps)) {
 		var from, to uint64
 		var mode string
-		_, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode)
-		require.NoError(f, err)
+		must.Get(fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode))(f)
 		if mode[0] != 'r' || from > math.MaxInt64 || to-from > 1<<32 { // the shadow of the race detector has no value
 			continue
 		}

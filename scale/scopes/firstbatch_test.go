@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/scopes/internal/merge"
 )
 
@@ -43,10 +44,9 @@ func TestSeveralListsInTheFirstBatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(api.Resource{Version: "v1", Plural: "gears", Namespaced: true}, Options[*gear]{})
 				var got []string
-				_, err := s.Subscribe(func(c api.Change[*gear]) {
+				must.Get(s.Subscribe(func(c api.Change[*gear]) {
 					got = append(got, fmt.Sprintf("%s %s@%s", c.Type, c.Object.UID, c.Object.ResourceVersion))
-				}, informer.HandlerOptions{})
-				require.NoError(t, err)
+				}, informer.HandlerOptions{}))(t)
 				tc.fill(s.queue.Add("", api.Selector{Labels: "in=a"}), s.queue.Add("", api.Selector{Labels: "in=b"}))
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
@@ -65,12 +65,11 @@ func TestSeveralListsInTheFirstBatch(t *testing.T) {
 func TestAWriteToTheCacheKeepsTheVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(api.Resource{Version: "v1", Plural: "gears", Namespaced: true}, Options[*gear]{})
-		_, err := s.Subscribe(func(api.Change[*gear]) {
+		must.Get(s.Subscribe(func(api.Change[*gear]) {
 			txn := s.Indexer().Begin()
 			txn.Set(&gear{metav1.ObjectMeta{Namespace: "ns", Name: "own"}})
 			txn.Commit(s.ResourceVersion())
-		}, informer.HandlerOptions{NonBlocking: true})
-		require.NoError(t, err)
+		}, informer.HandlerOptions{NonBlocking: true}))(t)
 		stream := s.queue.Add("", api.Selector{})
 		stream.Replace([]*gear{gearAt("u", "1")}, "1")
 		ctx, cancel := context.WithCancel(t.Context())

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/scale/warmstart"
 )
 
 // BenchmarkEvents passes on the events of a source in memory, and writes each to a file.
 func BenchmarkEvents(b *testing.B) {
-	w, err := warmstart.New(endless{}, warmstart.Options{Path: filepath.Join(b.TempDir(), "file"), Cluster: "test", BytesPerMinute: 1 << 40})
-	require.NoError(b, err)
+	w := must.Get(warmstart.New(endless{}, warmstart.Options{Path: filepath.Join(b.TempDir(), "file"), Cluster: "test", BytesPerMinute: 1 << 40}))(b)
 	defer w.Close()
-	_, err = w.List(b.Context(), api.Options[*configMap]{}, func(*configMap) error { return nil })
-	require.NoError(b, err)
+	must.Get(w.List(b.Context(), api.Options[*configMap]{}, func(*configMap) error { return nil }))(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	n := 0

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 )
@@ -101,16 +102,13 @@ func TestAnonymousRequests(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := cluster.Start(t, cluster.Options{RBAC: rbac, Server: testserver.Options{Tokens: map[string]string{"a-token": "ann"}}})
 			send := func(token, path string) (int, string) {
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil)
-				require.NoError(t, err)
+				request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil))(t)
 				if token != "" {
 					request.Header.Set("Authorization", "Bearer "+token)
 				}
-				answer, err := c.Server.Client().Do(request)
-				require.NoError(t, err)
+				answer := must.Get(c.Server.Client().Do(request))(t)
 				defer answer.Body.Close()
-				body, err := io.ReadAll(answer.Body)
-				require.NoError(t, err)
+				body := must.Get(io.ReadAll(answer.Body))(t)
 				return answer.StatusCode, string(body)
 			}
 			for _, path := range []string{"/healthz", "/livez", "/readyz", "/version"} {

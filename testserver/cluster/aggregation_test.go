@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -50,14 +51,11 @@ func condition(t *testing.T, c *cluster.Cluster, name string) string {
 func answer(t *testing.T, c *cluster.Cluster, path string) (int, string) {
 	client := c.Server.Client()
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil))(t)
 	req.Header.Set("Authorization", "Bearer "+c.Config().BearerToken)
-	res, err := client.Do(req)
-	require.NoError(t, err)
+	res := must.Get(client.Do(req))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	body := must.Get(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(body)
 }
 
@@ -75,8 +73,7 @@ func transition(t *testing.T, c *cluster.Cluster, name string) any {
 // inCluster runs a function in a bubble with a running cluster.
 func inCluster(t *testing.T, run func(*testing.T, *cluster.Cluster)) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := cluster.New(cluster.Options{})
-		require.NoError(t, err)
+		c := must.Get(cluster.New(cluster.Options{}))(t)
 		fixture.Start(t, c.Run)
 		run(t, c)
 	})
@@ -111,10 +108,9 @@ func TestGroupsOfServicesAreUnavailable(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster.Cluster) {
 		code, _ := answer(t, c, "/apis/metrics.example/v1/things")
 		require.Equal(t, 404, code)
-		_, err := c.Server.Create(apiServices, parsed(t, `{"metadata":{"name":"v1.metrics.example"},"spec":{"group":"metrics.example",
+		must.Get(c.Server.Create(apiServices, parsed(t, `{"metadata":{"name":"v1.metrics.example"},"spec":{"group":"metrics.example",
 			"version":"v1","groupPriorityMinimum":100,"versionPriority":10,"insecureSkipTLSVerify":true,
-			"service":{"namespace":"default","name":"m"}}}`))
-		require.NoError(t, err)
+			"service":{"namespace":"default","name":"m"}}}`)))(t)
 		synctest.Wait()
 		require.Equal(t, `False ServiceNotFound service/m in "default" is not present`, condition(t, c, "v1.metrics.example"))
 		for _, path := range []string{"/apis/metrics.example/v1", "/apis/metrics.example/v1/things", "/apis/metrics.example/v1/namespaces/a/b/c"} {
@@ -131,15 +127,13 @@ func TestGroupsOfServicesAreUnavailable(t *testing.T) {
 		since := transition(t, c, "v1.metrics.example")
 		<-time.After(time.Minute)
 		services := api.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
-		_, err = c.Server.Create(services, parsed(t, `{"metadata":{"name":"m","namespace":"default"},"spec":{"ports":[{"port":80}]}}`))
-		require.NoError(t, err)
+		must.Get(c.Server.Create(services, parsed(t, `{"metadata":{"name":"m","namespace":"default"},"spec":{"ports":[{"port":80}]}}`)))(t)
 		synctest.Wait()
 		require.Equal(t, `False ServicePortError service/m in "default" is not listening on port 443`, condition(t, c, "v1.metrics.example"))
 		require.Equal(t, since, transition(t, c, "v1.metrics.example"), "another reason is no transition")
-		_, err = c.Server.Edit(services, api.Key{Namespace: "default", Name: "m"}, func(u *unstructured.Unstructured) {
+		must.Get(c.Server.Edit(services, api.Key{Namespace: "default", Name: "m"}, func(u *unstructured.Unstructured) {
 			require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"port": int64(443)}}, "spec", "ports"))
-		})
-		require.NoError(t, err)
+		}))(t)
 		synctest.Wait()
 		require.Equal(t, `False EndpointsNotFound cannot find endpointslices for service/m in "default"`, condition(t, c, "v1.metrics.example"))
 

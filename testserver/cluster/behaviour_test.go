@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -31,8 +32,7 @@ func inWorld(t *testing.T, o cluster.Options, test func(world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := cluster.Start(t, o)
-		client, err := kubernetes.NewForConfig(c.Config())
-		require.NoError(t, err)
+		client := must.Get(kubernetes.NewForConfig(c.Config()))(t)
 		synctest.Wait()
 		test(world{t, c, client, t.Context()})
 	})
@@ -54,8 +54,7 @@ func pod(name, image string) *corev1.Pod {
 
 func (w world) pod(name string) *corev1.Pod {
 	w.Helper()
-	p, err := w.CoreV1().Pods("default").Get(w.ctx, name, metav1.GetOptions{})
-	require.NoError(w, err)
+	p := must.Get(w.CoreV1().Pods("default").Get(w.ctx, name, metav1.GetOptions{}))(w)
 	return p
 }
 
@@ -107,10 +106,9 @@ func TestDependentsAreCollected(t *testing.T) {
 func TestSwitchedOff(t *testing.T) {
 	inWorld(t, cluster.Options{Behaviour: cluster.Behaviour{NoGarbageCollection: true, NoNamespaceDeletion: true, NoServiceAccounts: true, NoDisruptionBudgets: true}}, func(w world) {
 		maps := w.CoreV1().ConfigMaps("default")
-		_, err := maps.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		must.Get(maps.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Name: "b", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "none"}},
-		}}, metav1.CreateOptions{})
-		require.NoError(w, err)
+		}}, metav1.CreateOptions{}))(w)
 		require.NoError(w, w.CoreV1().Namespaces().Delete(w.ctx, "kube-node-lease", metav1.DeleteOptions{}))
 		version := w.Server.ResourceVersion()
 		w.pass(time.Hour)
@@ -156,14 +154,11 @@ func TestNewNodesAreTainted(t *testing.T) {
 	notReady := []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 	for _, o := range []cluster.Options{{}, {Lenient: true}, {Behaviour: cluster.Behaviour{Nodes: &cluster.Nodes{Count: -1}}}} {
 		inWorld(t, o, func(w world) {
-			created, err := w.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
-			require.NoError(w, err)
+			created := must.Get(w.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{}))(w)
 			require.Equal(w, notReady, created.Spec.Taints)
-			_, err = w.CoreV1().Pods("default").Create(w.ctx, pod("web", "web:1"), metav1.CreateOptions{})
-			require.NoError(w, err)
+			must.Get(w.CoreV1().Pods("default").Create(w.ctx, pod("web", "web:1"), metav1.CreateOptions{}))(w)
 			synctest.Wait()
-			n, err := w.CoreV1().Nodes().Get(w.ctx, "n", metav1.GetOptions{})
-			require.NoError(w, err)
+			n := must.Get(w.CoreV1().Nodes().Get(w.ctx, "n", metav1.GetOptions{}))(w)
 			if o.Behaviour.Nodes == nil {
 				require.Equal(w, notReady, n.Spec.Taints)
 				return
@@ -203,8 +198,7 @@ func TestForegroundDeletion(t *testing.T) {
 // TestRunAgain stops a cluster and starts it again: the behaviour goes on.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := cluster.New(cluster.Options{})
-		require.NoError(t, err)
+		c := must.Get(cluster.New(cluster.Options{}))(t)
 		for range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
@@ -269,12 +263,9 @@ func TestDeploymentUnderABudget(t *testing.T) {
 
 func TestServiceAccounts(t *testing.T) {
 	inWorld(t, cluster.Options{}, func(w world) {
-		_, err := w.CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-		require.NoError(w, err)
+		must.Get(w.CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}))(w)
 		synctest.Wait()
-		_, err = w.CoreV1().ServiceAccounts("shop").Get(w.ctx, "default", metav1.GetOptions{})
-		require.NoError(w, err)
-		_, err = w.CoreV1().ConfigMaps("shop").Get(w.ctx, "kube-root-ca.crt", metav1.GetOptions{})
-		require.NoError(w, err)
+		must.Get(w.CoreV1().ServiceAccounts("shop").Get(w.ctx, "default", metav1.GetOptions{}))(w)
+		must.Get(w.CoreV1().ConfigMaps("shop").Get(w.ctx, "kube-root-ca.crt", metav1.GetOptions{}))(w)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -39,12 +40,10 @@ func TestClientGoWithItsDefaults(t *testing.T) {
 		client, err := kubernetes.NewForConfig(config)
 		require.NoError(t, err)
 		deployments := client.AppsV1().Deployments("default")
-		events, err := deployments.Watch(ctx, metav1.ListOptions{})
-		require.NoError(t, err)
+		events := must.Get(deployments.Watch(ctx, metav1.ListOptions{}))(t)
 		defer events.Stop()
 
-		created, err := deployments.Create(ctx, deployment("web"), metav1.CreateOptions{})
-		require.NoError(t, err)
+		created := must.Get(deployments.Create(ctx, deployment("web"), metav1.CreateOptions{}))(t)
 		require.Equal(t, int32(1), *created.Spec.Replicas, "a default")
 		require.Equal(t, corev1.RestartPolicyAlways, created.Spec.Template.Spec.RestartPolicy, "a default")
 		require.Equal(t, int64(1), created.Generation)
@@ -52,8 +51,7 @@ func TestClientGoWithItsDefaults(t *testing.T) {
 		require.Equal(t, watch.Added, event.Type)
 		require.Equal(t, created, event.Object)
 
-		list, err := deployments.List(ctx, metav1.ListOptions{})
-		require.NoError(t, err)
+		list := must.Get(deployments.List(ctx, metav1.ListOptions{}))(t)
 		require.Equal(t, []appsv1.Deployment{*created}, list.Items)
 
 		created.Spec.Template.Labels = map[string]string{"app": "other"}

@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -84,18 +85,15 @@ func TestConversionWebhooks(t *testing.T) {
 	in := func(version string) api.Resource {
 		return api.Resource{Group: "leat.example", Version: version, Kind: "Wheel", Plural: "wheels", Namespaced: true}
 	}
-	_, err = c.Server.Create(in("v1"), map[string]any{"metadata": map[string]any{"name": "a", "namespace": "default"}})
-	require.NoError(t, err)
-	got, err := c.Server.Get(in("v2"), api.Key{Namespace: "default", Name: "a"})
-	require.NoError(t, err)
+	must.Get(c.Server.Create(in("v1"), map[string]any{"metadata": map[string]any{"name": "a", "namespace": "default"}}))(t)
+	got := must.Get(c.Server.Get(in("v2"), api.Key{Namespace: "default", Name: "a"}))(t)
 	require.Equal(t, true, got.Object["converted"])
 	require.Equal(t, "example.com:443", dialled.Load())
 	require.Positive(t, open.Load())
 
 	by := crd.Spec.Conversion.Webhook.ClientConfig
 	by.URL, by.Service = nil, &apiextensionsv1.ServiceReference{Namespace: "mills", Name: "converter"}
-	_, err = c.Server.Update(definitionResource, crd)
-	require.NoError(t, err)
+	must.Get(c.Server.Update(definitionResource, crd))(t)
 	_, err = c.Server.Create(in("v2"), map[string]any{"metadata": map[string]any{"name": "b", "namespace": "default"}})
 	require.ErrorContains(t, err, "tls: ", "the certificate is not for the service")
 	require.Equal(t, "converter.mills.example:443", dialled.Load())

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -87,8 +88,7 @@ func TestStartAgainBeginsWithTheFieldsOfTheTest(t *testing.T) {
 		},
 	}
 	o := &e.WebhookInstallOptions
-	_, err := e.Start()
-	require.NoError(t, err)
+	must.Get(e.Start())(t)
 	config, first, directory, url := e.Config, e.Cluster, o.LocalServingCertDir, *o.ValidatingWebhooks[0].Webhooks[0].ClientConfig.URL
 	require.NoError(t, e.Stop())
 	require.Same(t, first, e.Cluster, "a test can read the state after Stop")
@@ -96,14 +96,12 @@ func TestStartAgainBeginsWithTheFieldsOfTheTest(t *testing.T) {
 
 	e.CRDs = nil
 	o.LocalServingHost = "localhost"
-	_, err = e.Start()
-	require.NoError(t, err)
+	must.Get(e.Start())(t)
 	require.NotSame(t, config, e.Config)
 	require.NotSame(t, first, e.Cluster)
 	require.Empty(t, e.CRDs, "the test has changed the field")
 	require.NotEqual(t, directory, o.LocalServingCertDir)
-	_, err = os.Stat(o.LocalServingCertDir)
-	require.NoError(t, err)
+	must.Get(os.Stat(o.LocalServingCertDir))(t)
 	again := o.ValidatingWebhooks[0].Webhooks[0].ClientConfig
 	require.NotEqual(t, url, *again.URL)
 	require.Contains(t, *again.URL, "https://localhost:")
@@ -117,8 +115,7 @@ func TestExistingClusterAgain(t *testing.T) {
 	env := e.using()
 	env.CRDInstallOptions.CleanUpAfterUse = true
 	for range 2 {
-		config, err := env.Start()
-		require.NoError(t, err)
+		config := must.Get(env.Start())(t)
 		require.Same(t, e.env.Config, config)
 		e.requireDefinition(true)
 		require.NoError(t, env.Stop())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -77,8 +78,7 @@ type existing struct {
 
 func newExisting(t *testing.T) *existing {
 	env := &cluster.Environment{}
-	config, err := env.Start()
-	require.NoError(t, err)
+	config := must.Get(env.Start())(t)
 	t.Cleanup(func() { require.NoError(t, env.Stop()) })
 	return &existing{t, env, apiextensions.NewForConfigOrDie(config), kubernetes.NewForConfigOrDie(config)}
 }
@@ -153,8 +153,7 @@ func TestExistingClusterCleansUp(t *testing.T) {
 	e := newExisting(t)
 	env := e.using()
 	env.CRDInstallOptions.CleanUpAfterUse = true
-	_, err := env.Start()
-	require.NoError(t, err)
+	must.Get(env.Start())(t)
 	e.requireDefinition(true)
 	require.NoError(t, env.Stop())
 	e.requireDefinition(false)

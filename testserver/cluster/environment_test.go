@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/faults"
@@ -42,23 +43,18 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, e.Stop())
 	_, err := e.AddUser(cluster.User{Name: "ann"}, nil)
 	require.EqualError(t, err, "cluster: the environment was not started")
-	config, err := e.Start()
-	require.NoError(t, err)
+	config := must.Get(e.Start())(t)
 	require.Same(t, config, e.Config)
 	require.Len(t, e.CRDs, 1)
 	_, err = e.Start()
 	require.EqualError(t, err, "cluster: the environment is running; call Stop before another Start")
 
-	client, err := apiextensions.NewForConfig(config)
-	require.NoError(t, err)
-	mills, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), "mills.leat.example", metav1.GetOptions{})
-	require.NoError(t, err)
+	client := must.Get(apiextensions.NewForConfig(config))(t)
+	mills := must.Get(client.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), "mills.leat.example", metav1.GetOptions{}))(t)
 	require.Contains(t, established(mills), apiextensionsv1.ConditionTrue)
 
-	fromFile, err := clientcmd.RESTConfigFromKubeConfig(e.KubeConfig)
-	require.NoError(t, err)
-	_, err = kubernetes.NewForConfigOrDie(fromFile).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
-	require.NoError(t, err)
+	fromFile := must.Get(clientcmd.RESTConfigFromKubeConfig(e.KubeConfig))(t)
+	must.Get(kubernetes.NewForConfigOrDie(fromFile).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t)
 
 	require.NoError(t, e.Stop())
 	require.NoError(t, e.Stop())
@@ -88,8 +84,7 @@ func TestWrongEnvironments(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	busy := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer busy.Close()
 	port := busy.Addr().(*net.TCPAddr).Port
 	hooks := func(paths ...string) *cluster.Environment {
@@ -154,8 +149,7 @@ webhooks: [{name: mills.leat.example, clientConfig: {service: {name: a, namespac
 		require.NotContains(t, err.Error(), "\n")
 		require.Equal(t, before, *tc.env)
 		require.NoError(t, tc.env.Stop(), "as in the AfterSuite of a suite whose BeforeSuite failed")
-		left, err := os.ReadDir(temporary)
-		require.NoError(t, err)
+		left := must.Get(os.ReadDir(temporary))(t)
 		require.Empty(t, left, tc.says)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/webhook"
@@ -121,11 +122,10 @@ func TestWebhooksOfEnvironment(t *testing.T) {
 // serve serves the webhooks of Wheels until the test ends.
 func serve(t *testing.T, o *cluster.WebhookInstallOptions) {
 	resource := api.Resource{Group: "leat.example", Version: "v1", Kind: "Wheel", Plural: "wheels", Namespaced: true}
-	server, err := webhook.New(webhook.Options{
+	server := must.Get(webhook.New(webhook.Options{
 		Address:  fmt.Sprintf("%s:%d", o.LocalServingHost, o.LocalServingPort),
 		CertFile: filepath.Join(o.LocalServingCertDir, "tls.crt"), KeyFile: filepath.Join(o.LocalServingCertDir, "tls.key"),
-	})
-	require.NoError(t, err)
+	}))(t)
 	server.Handle("/mutate", webhook.Admission[*part]{Resource: resource, Default: webhook.DefaultFunc[*part](
 		func(_ context.Context, w *part) error {
 			w.Made = "by default"
@@ -145,18 +145,15 @@ func serve(t *testing.T, o *cluster.WebhookInstallOptions) {
 
 // TestOwnCertificate checks that a test with a certificate of its own may listen before Start.
 func TestOwnCertificate(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	other, err := cluster.New(cluster.Options{Server: testserver.Options{TLS: true}})
-	require.NoError(t, err)
+	other := must.Get(cluster.New(cluster.Options{Server: testserver.Options{TLS: true}}))(t)
 	o := cluster.WebhookInstallOptions{
 		LocalServingPort: l.Addr().(*net.TCPAddr).Port, LocalServingCAData: other.Server.CA(), LocalServingCertDir: t.TempDir(),
 		ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{hook("own.leat.example")},
 	}
 	env := &cluster.Environment{WebhookInstallOptions: o}
-	_, err = env.Start()
-	require.NoError(t, err)
+	must.Get(env.Start())(t)
 	got := env.WebhookInstallOptions.ValidatingWebhooks[0].Webhooks[0].ClientConfig
 	require.Equal(t, "https://"+l.Addr().String(), *got.URL)
 	require.Equal(t, o.LocalServingCAData, got.CABundle)
@@ -207,14 +204,12 @@ func TestClientConfigs(t *testing.T) {
 				}},
 			}}
 			env := &cluster.Environment{Options: cluster.Options{WebhookService: tc.resolve}, WebhookInstallOptions: tc.options}
-			_, err := env.Start()
-			require.NoError(t, err)
+			must.Get(env.Start())(t)
 			defer func() { require.NoError(t, env.Stop()) }()
 			o := env.WebhookInstallOptions
-			stored, err := env.Cluster.Server.Get(api.Resource{
+			stored := must.Get(env.Cluster.Server.Get(api.Resource{
 				Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration", Plural: "mutatingwebhookconfigurations",
-			}, api.Key{Name: "hooks"})
-			require.NoError(t, err)
+			}, api.Key{Name: "hooks"}))(t)
 			var out admissionregistrationv1.MutatingWebhookConfiguration
 			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &out))
 			got := out.Webhooks[0].ClientConfig
@@ -278,8 +273,7 @@ func TestConvertibleTypes(t *testing.T) {
 				CRDs: []*apiextensionsv1.CustomResourceDefinition{wheels("v1", true)}, Scheme: types,
 				WebhookInstallOptions: cluster.WebhookInstallOptions{IgnoreSchemeConvertible: tc.all},
 			}
-			_, err := env.Start()
-			require.NoError(t, err)
+			must.Get(env.Start())(t)
 			defer func() { require.NoError(t, env.Stop()) }()
 			conversion := env.CRDs[0].Spec.Conversion
 			require.Equal(t, tc.is, conversion != nil)

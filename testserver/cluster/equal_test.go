@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 )
@@ -55,16 +56,13 @@ func TestEqualRequestsGetEqualBytes(t *testing.T) {
 			c := cluster.Start(t, cluster.Options{Server: testserver.Options{Seed: 7}, RBAC: true, Behaviour: cluster.Behaviour{NoServiceAccounts: true}})
 			synctest.Wait()
 			for _, r := range requests {
-				request, err := http.NewRequestWithContext(t.Context(), r.method, c.Server.URL()+r.path, strings.NewReader(r.body))
-				require.NoError(t, err)
+				request := must.Get(http.NewRequestWithContext(t.Context(), r.method, c.Server.URL()+r.path, strings.NewReader(r.body)))(t)
 				request.Header.Set("Authorization", "Bearer "+c.Config().BearerToken)
 				if request.Header.Set("Content-Type", "application/json"); r.method == "PATCH" {
 					request.Header.Set("Content-Type", "application/merge-patch+json")
 				}
-				answer, err := c.Server.Client().Do(request)
-				require.NoError(t, err)
-				body, err := io.ReadAll(answer.Body)
-				require.NoError(t, err)
+				answer := must.Get(c.Server.Client().Do(request))(t)
+				body := must.Get(io.ReadAll(answer.Body))(t)
 				answer.Body.Close()
 				out = append(out, fmt.Sprintf("%s %s: %s\n%s", r.method, r.path, answer.Status, body))
 				synctest.Wait()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/faults"
@@ -42,10 +43,9 @@ func seen(t *testing.T, contentType string, fault faults.Fault) []string {
 		config.ContentType, config.UserAgent = contentType, "reader"
 		maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 		put := func(name string) {
-			_, err := writer.Create(ctx, &corev1.ConfigMap{
+			must.Get(writer.Create(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"mill": "x"}}, Data: map[string]string{"k": name},
-			}, metav1.CreateOptions{})
-			require.NoError(t, err)
+			}, metav1.CreateOptions{}))(t)
 		}
 		put("a")
 		put("b")
@@ -123,8 +123,7 @@ func TestMalformInProtobuf(t *testing.T) {
 			var m corev1.ConfigMap
 			require.NoError(t, m.Unmarshal(encoded))
 			m.Data = map[string]string{"k": "mangled"}
-			encoded, err := m.Marshal()
-			require.NoError(t, err)
+			encoded = must.Get(m.Marshal())(t)
 			return encoded
 		}
 		events, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: c.Server.ResourceVersion(), FieldSelector: "metadata.name=a"})
@@ -152,13 +151,10 @@ func TestEndlessListsInProtobuf(t *testing.T) {
 		c := cluster.Start(t, cluster.Options{})
 		c.Server.Inject(faults.Fault{Match: faults.Match{Resource: "namespaces"}, Effect: faults.EndlessList{}})
 		for _, kind := range []string{protobufType, "application/yaml"} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+"/api/v1/namespaces", nil)
-			require.NoError(t, err)
+			r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+"/api/v1/namespaces", nil))(t)
 			r.Header.Set("Accept", kind)
-			answer, err := c.Server.Client().Do(r)
-			require.NoError(t, err)
-			_, err = io.ReadFull(answer.Body, make([]byte, 1<<20))
-			require.NoError(t, err)
+			answer := must.Get(c.Server.Client().Do(r))(t)
+			must.Get(io.ReadFull(answer.Body, make([]byte, 1<<20)))(t)
 			require.NoError(t, answer.Body.Close())
 		}
 	})
@@ -169,18 +165,14 @@ func TestDropManagedFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		c := cluster.Start(t, cluster.Options{Server: testserver.Options{DropFields: true}})
-		_, err := kubernetes.NewForConfigOrDie(c.Config()).CoreV1().ConfigMaps("default").Create(ctx,
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(kubernetes.NewForConfigOrDie(c.Config()).CoreV1().ConfigMaps("default").Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}, metav1.CreateOptions{}))(t)
 		get := func(path, accept string) []byte {
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Server.URL()+path, nil)
-			require.NoError(t, err)
+			r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, c.Server.URL()+path, nil))(t)
 			r.Header.Set("Accept", accept)
-			answer, err := c.Server.Client().Do(r)
-			require.NoError(t, err)
+			answer := must.Get(c.Server.Client().Do(r))(t)
 			defer answer.Body.Close()
-			body, err := io.ReadAll(answer.Body)
-			require.NoError(t, err)
+			body := must.Get(io.ReadAll(answer.Body))(t)
 			require.Equal(t, 200, answer.StatusCode, "%s", body)
 			return body
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -50,12 +51,10 @@ func gadget(i int) api.Resource {
 // prepared returns a cluster with 20 definitions and 500 objects, without controllers and with RBAC, as in envtest.
 func prepared(t testing.TB, behaviour cluster.Behaviour) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.New(cluster.Options{CRDs: gadgets(20), RBAC: true, Behaviour: behaviour})
-	require.NoError(t, err)
+	c := must.Get(cluster.New(cluster.Options{CRDs: gadgets(20), RBAC: true, Behaviour: behaviour}))(t)
 	for i := range 500 {
 		meta := map[string]any{"name": fmt.Sprint("o", i), "namespace": "default"}
-		_, err := c.Server.Create(gadget(i%20), map[string]any{"metadata": meta, "spec": map[string]any{"size": i}})
-		require.NoError(t, err)
+		must.Get(c.Server.Create(gadget(i%20), map[string]any{"metadata": meta, "spec": map[string]any{"size": i}}))(t)
 	}
 	return c
 }
@@ -131,15 +130,13 @@ func measureForks(t *testing.T, c *cluster.Cluster, n, most int) {
 func writeTo(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	for i := range 5 {
-		_, err := c.Server.Create(gadget(i), map[string]any{"metadata": map[string]any{"name": "new", "namespace": "default"}})
-		require.NoError(t, err)
+		must.Get(c.Server.Create(gadget(i), map[string]any{"metadata": map[string]any{"name": "new", "namespace": "default"}}))(t)
 	}
 }
 
 // TestForkInABubble forks a cluster from outside of the bubble, and compares what depends on more than objects.
 func TestForkInABubble(t *testing.T) {
-	base, err := cluster.New(cluster.Options{CRDs: gadgets(2), RBAC: true})
-	require.NoError(t, err)
+	base := must.Get(cluster.New(cluster.Options{CRDs: gadgets(2), RBAC: true}))(t)
 	ip := "10.0.0.99"
 	service := func(name string) *corev1.Service {
 		return &corev1.Service{
@@ -185,15 +182,13 @@ func TestForkInABubble(t *testing.T) {
 			client   kubernetes.Interface
 			resource string
 		}{{ca, "gadget1s,wheels"}, {cb, "gadget0s,gadget1s"}} {
-			list, err := c.client.Discovery().ServerResourcesForGroupVersion("leat.example/v1")
-			require.NoError(t, err)
+			list := must.Get(c.client.Discovery().ServerResourcesForGroupVersion("leat.example/v1"))(t)
 			var names []string
 			for _, r := range list.APIResources {
 				names = append(names, r.Name)
 			}
 			require.Equal(t, c.resource, strings.Join(names, ","))
-			document, err := c.client.Discovery().OpenAPISchema()
-			require.NoError(t, err)
+			document := must.Get(c.client.Discovery().OpenAPISchema())(t)
 			require.Equal(t, c.client == ca, strings.Contains(document.String(), "Wheel"))
 		}
 		_, err = b.Server.Create(gadget(0), map[string]any{

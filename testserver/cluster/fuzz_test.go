@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -24,8 +25,7 @@ import (
 func inProtobuf(f *testing.F, o runtime.Object) string {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), protobufType)
 	require.True(f, ok)
-	encoded, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), o)
-	require.NoError(f, err)
+	encoded := must.Get(runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), o))(f)
 	return string(encoded)
 }
 
@@ -115,12 +115,10 @@ func FuzzHandle(f *testing.F) {
 				r.Header.Set(name, value)
 			}
 		}
-		answer, err := c.Server.ControlPlane().RoundTrip(r)
-		require.NoError(t, err)
+		answer := must.Get(c.Server.ControlPlane().RoundTrip(r))(t)
 		streams := strings.Contains(path+query, "watch") || strings.Contains(query, "follow")
 		if !streams || answer.StatusCode >= 300 {
-			text, err := io.ReadAll(answer.Body)
-			require.NoError(t, err)
+			text := must.Get(io.ReadAll(answer.Body))(t)
 			checkFailure(t, answer, text)
 		}
 		require.NoError(t, answer.Body.Close())

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/faults"
@@ -74,13 +75,11 @@ func TestACancelledCreationStoresNothing(t *testing.T) {
 		_, err := w.CoreV1().Pods("default").Create(ctx, pod("late", "web:1"), metav1.CreateOptions{})
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-		_, err = w.CoreV1().ServiceAccounts("default").Create(w.ctx, account, metav1.CreateOptions{})
-		require.NoError(w, err)
+		must.Get(w.CoreV1().ServiceAccounts("default").Create(w.ctx, account, metav1.CreateOptions{}))(w)
 		w.pass(10 * time.Second)
 		_, err = w.CoreV1().Pods("default").Get(w.ctx, "late", metav1.GetOptions{})
 		require.True(w, apierrors.IsNotFound(err), "%v", err)
-		_, err = w.CoreV1().Pods("default").Create(w.ctx, pod("late", "web:1"), metav1.CreateOptions{})
-		require.NoError(w, err)
+		must.Get(w.CoreV1().Pods("default").Create(w.ctx, pod("late", "web:1"), metav1.CreateOptions{}))(w)
 	})
 }
 
@@ -93,34 +92,27 @@ func (w world) behaves() {
 		Name: "orphan", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: "none"}},
 	}}, metav1.CreateOptions{})
 	require.NoError(w, err)
-	_, err = w.CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-	require.NoError(w, err)
+	must.Get(w.CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}))(w)
 	require.NoError(w, w.CoreV1().Namespaces().Delete(w.ctx, "shop", metav1.DeleteOptions{}))
 	d := deployment("web")
-	_, err = w.AppsV1().Deployments("default").Create(w.ctx, d, metav1.CreateOptions{})
-	require.NoError(w, err)
+	must.Get(w.AppsV1().Deployments("default").Create(w.ctx, d, metav1.CreateOptions{}))(w)
 	most := intstr.FromInt32(1)
-	_, err = w.PolicyV1().PodDisruptionBudgets("default").Create(w.ctx, &policyv1.PodDisruptionBudget{
+	must.Get(w.PolicyV1().PodDisruptionBudgets("default").Create(w.ctx, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: d.Spec.Selector},
-	}, metav1.CreateOptions{})
-	require.NoError(w, err)
-	_, err = pods.Create(w.ctx, pod("single", "web:1"), metav1.CreateOptions{})
-	require.NoError(w, err)
+	}, metav1.CreateOptions{}))(w)
+	must.Get(pods.Create(w.ctx, pod("single", "web:1"), metav1.CreateOptions{}))(w)
 
 	require.LessOrEqual(w, time.Since(began), 100*time.Millisecond)
 	w.pass(100*time.Millisecond - time.Since(began))
-	_, err = w.CoreV1().ServiceAccounts("default").Get(w.ctx, "default", metav1.GetOptions{})
-	require.NoError(w, err)
+	must.Get(w.CoreV1().ServiceAccounts("default").Get(w.ctx, "default", metav1.GetOptions{}))(w)
 	_, err = maps.Get(w.ctx, "orphan", metav1.GetOptions{})
 	require.True(w, apierrors.IsNotFound(err), "the garbage collector: %v", err)
 	_, err = w.CoreV1().Namespaces().Get(w.ctx, "shop", metav1.GetOptions{})
 	require.True(w, apierrors.IsNotFound(err), "the deletion of namespaces: %v", err)
 	require.Equal(w, corev1.PodRunning, w.pod("single").Status.Phase, "the scheduler and the kubelet")
-	d, err = w.AppsV1().Deployments("default").Get(w.ctx, "web", metav1.GetOptions{})
-	require.NoError(w, err)
+	d = must.Get(w.AppsV1().Deployments("default").Get(w.ctx, "web", metav1.GetOptions{}))(w)
 	require.EqualValues(w, 1, d.Status.ReadyReplicas, "the controllers of workloads")
-	b, err := w.PolicyV1().PodDisruptionBudgets("default").Get(w.ctx, "web", metav1.GetOptions{})
-	require.NoError(w, err)
+	b := must.Get(w.PolicyV1().PodDisruptionBudgets("default").Get(w.ctx, "web", metav1.GetOptions{}))(w)
 	require.Positive(w, b.Status.ExpectedPods, "the controller of disruption budgets")
 }

@@ -15,6 +15,7 @@ import (
 	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -71,28 +72,23 @@ func TestManagersOfScales(t *testing.T) {
 func TestManagersOfNewObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, o := t.Context(), metav1.CreateOptions{FieldManager: "creator"}
-		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
-		require.NoError(t, err)
+		client := must.Get(kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config()))(t)
 		sample := deployment("web").Spec
-		set, err := client.AppsV1().DaemonSets("default").Create(ctx, &appsv1.DaemonSet{
+		set := must.Get(client.AppsV1().DaemonSets("default").Create(ctx, &appsv1.DaemonSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DaemonSetSpec{Selector: sample.Selector, Template: sample.Template},
-		}, o)
-		require.NoError(t, err)
+		}, o))(t)
 		require.Contains(t, owners(set.ManagedFields)["creator Update "],
 			`{"f:metadata":{"f:annotations":{".":{},"f:deprecated.daemonset.template.generation":{}}}`)
 
 		now := metav1.Now()
-		made, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{
+		made := must.Get(client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "a", DeletionTimestamp: &now}, Data: map[string]string{"k": "v"},
-		}, o)
-		require.NoError(t, err)
+		}, o))(t)
 		require.Nil(t, made.DeletionTimestamp)
 		require.Equal(t, `{"f:data":{".":{},"f:k":{}}}`, owners(made.ManagedFields)["creator Update "])
 
-		_, err = client.CoreV1().ServiceAccounts("default").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "bot"}}, o)
-		require.NoError(t, err)
-		token, err := client.CoreV1().ServiceAccounts("default").CreateToken(ctx, "bot", &authenticationv1.TokenRequest{}, o)
-		require.NoError(t, err)
+		must.Get(client.CoreV1().ServiceAccounts("default").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "bot"}}, o))(t)
+		token := must.Get(client.CoreV1().ServiceAccounts("default").CreateToken(ctx, "bot", &authenticationv1.TokenRequest{}, o))(t)
 		require.Contains(t, owners(token.ManagedFields)["creator Update token"], "f:expirationSeconds")
 	})
 }
@@ -102,13 +98,10 @@ func TestManagersOfNewObjects(t *testing.T) {
 func TestFirstNamespacesHaveAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
-		require.NoError(t, err)
-		first, err := client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
-		require.NoError(t, err)
-		made, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "made"}},
-			metav1.CreateOptions{FieldManager: "kube-apiserver"})
-		require.NoError(t, err)
+		client := must.Get(kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config()))(t)
+		first := must.Get(client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{}))(t)
+		made := must.Get(client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "made"}},
+			metav1.CreateOptions{FieldManager: "kube-apiserver"}))(t)
 		require.Equal(t, made.ManagedFields, first.ManagedFields)
 	})
 }
@@ -117,13 +110,11 @@ func TestFirstNamespacesHaveAManager(t *testing.T) {
 // that the server sets.
 func TestAppliedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config())
-		require.NoError(t, err)
+		client := must.Get(kubernetes.NewForConfig(cluster.Start(t, cluster.Options{}).Config()))(t)
 		apply := func() *corev1.ConfigMap {
-			m, err := client.CoreV1().ConfigMaps("default").Patch(t.Context(), "m", types.ApplyYAMLPatchType,
+			m := must.Get(client.CoreV1().ConfigMaps("default").Patch(t.Context(), "m", types.ApplyYAMLPatchType,
 				[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","creationTimestamp":null},"data":{"a":"b"}}`),
-				metav1.PatchOptions{FieldManager: "me"})
-			require.NoError(t, err)
+				metav1.PatchOptions{FieldManager: "me"}))(t)
 			return m
 		}
 		first := apply()

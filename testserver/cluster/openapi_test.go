@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -39,30 +40,23 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 func TestOpenAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cluster.Start(t, cluster.Options{})
-		client, err := discovery.NewDiscoveryClientForConfig(c.Config())
-		require.NoError(t, err)
-		paths, err := client.OpenAPIV3().Paths()
-		require.NoError(t, err)
+		client := must.Get(discovery.NewDiscoveryClientForConfig(c.Config()))(t)
+		paths := must.Get(client.OpenAPIV3().Paths())(t)
 		require.Contains(t, paths, "apis/apps/v1")
 		require.NotContains(t, paths, "apis/example.com/v1")
 		before := paths["apis/apps/v1"].ServerRelativeURL()
 
-		_, err = c.Server.Create(api.Resource{
+		must.Get(c.Server.Create(api.Resource{
 			Group: apiextensionsv1.GroupName, Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
-		}, widgets())
-		require.NoError(t, err)
-		paths, err = client.OpenAPIV3().Paths()
-		require.NoError(t, err)
+		}, widgets()))(t)
+		paths = must.Get(client.OpenAPIV3().Paths())(t)
 		require.Equal(t, before, paths["apis/apps/v1"].ServerRelativeURL(), "the hash of another group changed")
-		document, err := paths["apis/example.com/v1"].Schema("application/json")
-		require.NoError(t, err)
+		document := must.Get(paths["apis/example.com/v1"].Schema("application/json"))(t)
 		require.Contains(t, string(document), "what it should be")
-		protobuf, err := paths["apis/example.com/v1"].Schema("application/com.github.proto-openapi.spec.v3@v1.0+protobuf")
-		require.NoError(t, err)
+		protobuf := must.Get(paths["apis/example.com/v1"].Schema("application/com.github.proto-openapi.spec.v3@v1.0+protobuf"))(t)
 		require.Contains(t, string(protobuf), "what it should be")
 
-		whole, err := client.OpenAPISchema() // version 2 in protobuf
-		require.NoError(t, err)
+		whole := must.Get(client.OpenAPISchema())(t)
 		names := map[string]bool{}
 		for _, d := range whole.Definitions.AdditionalProperties {
 			names[d.Name] = true
@@ -79,15 +73,12 @@ func TestDocumentsAreCached(t *testing.T) {
 		client := c.Server.Client()
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		get := func(path string, header ...string) *http.Response {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil)
-			require.NoError(t, err)
+			r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server.URL()+path, nil))(t)
 			for i := 0; i < len(header); i += 2 {
 				r.Header.Set(header[i], header[i+1])
 			}
-			res, err := client.Do(r)
-			require.NoError(t, err)
-			_, err = io.Copy(io.Discard, res.Body)
-			require.NoError(t, err)
+			res := must.Get(client.Do(r))(t)
+			must.Get(io.Copy(io.Discard, res.Body))(t)
 			require.NoError(t, res.Body.Close())
 			return res
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -25,8 +26,7 @@ type sample struct {
 // e2e/compare sends the same ones to kube-apiserver.
 func samples(t *testing.T) (out []sample) {
 	for _, file := range []string{"internal/builtin/testdata/minimal.json", "testdata/embedded.json"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		var some []sample
 		require.NoError(t, json.Unmarshal(text, &some))
 		out = append(out, some...)
@@ -90,21 +90,17 @@ func withoutTypes(value any) {
 
 // as sends a request that succeeds, in the name of a manager, and returns the object in the answer.
 func (w world) as(manager, method, path string, body any) (out unstructured.Unstructured) {
-	encoded, err := json.Marshal(body)
-	require.NoError(w, err)
-	request, err := http.NewRequestWithContext(w.ctx, method, w.Server.URL()+path, bytes.NewReader(encoded))
-	require.NoError(w, err)
+	encoded := must.Get(json.Marshal(body))(w)
+	request := must.Get(http.NewRequestWithContext(w.ctx, method, w.Server.URL()+path, bytes.NewReader(encoded)))(w)
 	request.Header.Set("Authorization", "Bearer "+w.Config().BearerToken)
 	request.Header.Set("User-Agent", manager)
 	request.Header.Set("Content-Type", "application/json")
 	if method == http.MethodPatch {
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	response, err := w.Server.Client().Do(request)
-	require.NoError(w, err)
+	response := must.Get(w.Server.Client().Do(request))(w)
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(w, err)
+	answer := must.Get(io.ReadAll(response.Body))(w)
 	require.Less(w, response.StatusCode, 300, "%s %s: %s", method, path, answer)
 	require.NoError(w, json.Unmarshal(answer, &out.Object))
 	return out

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster"
 )
 
@@ -96,8 +97,7 @@ func TestPoliciesMergeListsOfCustomResources(t *testing.T) {
 			t.Helper()
 			u := &unstructured.Unstructured{}
 			require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
-			_, err := client.Resource(resource).Create(ctx, u, metav1.CreateOptions{})
-			require.NoError(t, err)
+			must.Get(client.Resource(resource).Create(ctx, u, metav1.CreateOptions{}))(t)
 		}
 		policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
 		policy := func(name, expression string) {
@@ -170,11 +170,9 @@ func TestPoliciesSeeConvertedObjects(t *testing.T) {
 	} {
 		u := &unstructured.Unstructured{}
 		require.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", "  ")), &u.Object))
-		_, err := client.Resource(policies.GroupVersion().WithResource(resource)).Create(t.Context(), u, metav1.CreateOptions{})
-		require.NoError(t, err)
+		must.Get(client.Resource(policies.GroupVersion().WithResource(resource)).Create(t.Context(), u, metav1.CreateOptions{}))(t)
 	}
 	v2 := client.Resource(schema.GroupVersionResource{Group: "leat.example", Version: "v2", Resource: "sails"}).Namespace("default")
-	made, err := v2.Create(t.Context(), sail("v2", "a", map[string]any{"new": "linen"}), metav1.CreateOptions{})
-	require.NoError(t, err)
+	made := must.Get(v2.Create(t.Context(), sail("v2", "a", map[string]any{"new": "linen"}), metav1.CreateOptions{}))(t)
 	require.Equal(t, map[string]any{"new": "linen!"}, made.Object["spec"])
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faultplan"
 )
@@ -37,12 +38,10 @@ func inject(t *testing.T, a *faultplan.Active, texts ...string) []faultplan.Stat
 	t.Helper()
 	var all []faultplan.Fault
 	for _, text := range texts {
-		f, err := faultplan.Parse(text)
-		require.NoError(t, err)
+		f := must.Get(faultplan.Parse(text))(t)
 		all = append(all, f)
 	}
-	out, err := a.InjectAll(all)
-	require.NoError(t, err)
+	out := must.Get(a.InjectAll(all))(t)
 	return out
 }
 
@@ -169,8 +168,7 @@ func TestSnapshots(t *testing.T) {
 		create := func(name string) {
 			t.Helper()
 			namespace := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
-			_, err := s.Create(namespaces, namespace)
-			require.NoError(t, err)
+			must.Get(s.Create(namespaces, namespace))(t)
 		}
 		create("one")
 		before := a.TakeSnapshot("before")
@@ -220,11 +218,9 @@ func TestPlansWithSnapshotsAreLoaded(t *testing.T) {
 		require.NoError(t, err)
 	})
 	inBubble(t, plan.Seed, func(t *testing.T, a *faultplan.Active, server *testserver.Server, get func(string) int) {
-		_, err := a.InjectAll(plan.Faults)
-		require.NoError(t, err)
+		must.Get(a.InjectAll(plan.Faults))(t)
 		require.Equal(t, plan.YAML(), a.Plan().YAML())
-		_, err = server.Create(namespaces, map[string]any{"metadata": map[string]any{"name": "one"}})
-		require.NoError(t, err)
+		must.Get(server.Create(namespaces, map[string]any{"metadata": map[string]any{"name": "one"}}))(t)
 		require.Equal(t, 200, get("/api/v1/namespaces/one"))
 		a.TakeSnapshot("before")
 		require.NoError(t, server.Delete(namespaces, api.Key{Name: "one"}))

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -68,8 +69,7 @@ var texts = map[string]faultplan.Fault{
 // TestTexts reads and prints faults of every effect.
 func TestTexts(t *testing.T) {
 	for text, want := range texts {
-		got, err := faultplan.Parse(text)
-		require.NoError(t, err)
+		got := must.Get(faultplan.Parse(text))(t)
 		require.Equal(t, text, got.String())
 		require.Equal(t, want.Fault, got.Fault, text)
 		require.Equal(t, []any{want.Snapshot, want.After, want.For, want.Every}, []any{got.Snapshot, got.After, got.For, got.Every}, text)
@@ -82,10 +82,8 @@ func TestTexts(t *testing.T) {
 		"end-watch 410":                  `end-watch 410 message="a fault was injected"`,
 		"outage 	for=90s":                "outage for=1m30s",
 	} {
-		got, err := faultplan.Parse(text)
-		require.NoError(t, err)
-		want, err := faultplan.Parse(same)
-		require.NoError(t, err)
+		got := must.Get(faultplan.Parse(text))(t)
+		want := must.Get(faultplan.Parse(same))(t)
 		require.Equal(t, want.Fault, got.Fault)
 		require.Equal(t, want.For, got.For)
 	}
@@ -143,11 +141,9 @@ func TestWrongTexts(t *testing.T) {
 }
 
 func TestPlansInYAML(t *testing.T) {
-	plan, err := faultplan.ParsePlan([]byte("seed: 7\nfaults:\n- 'watch pods: drop 10%'\n- reset\n"))
-	require.NoError(t, err)
+	plan := must.Get(faultplan.ParsePlan([]byte("seed: 7\nfaults:\n- 'watch pods: drop 10%'\n- reset\n")))(t)
 	require.Equal(t, "faults:\n- 'watch pods: drop 10%'\n- reset\nseed: 7\n", string(plan.YAML()))
-	again, err := faultplan.ParsePlan(plan.YAML())
-	require.NoError(t, err)
+	again := must.Get(faultplan.ParsePlan(plan.YAML()))(t)
 	require.Equal(t, plan, again)
 	require.Equal(t, "faults: []\nseed: 0\n", string(faultplan.Plan{}.YAML()))
 

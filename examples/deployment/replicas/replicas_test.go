@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/reconcile/events"
 	"github.com/leatproject/leat/testserver"
@@ -161,12 +162,9 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{server: testserver.New(testserver.Options{})}
 	fixture.Start(t, r.server.Run)
-	client, err := apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport})
-	require.NoError(t, err)
-	events, err := events.New(client, events.Options{Controller: "test"})
-	require.NoError(t, err)
-	p, err := program.New(program.Options{Name: "test", Client: client, Logger: zap.NewNop()})
-	require.NoError(t, err)
+	client := must.Get(apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport}))(t)
+	events := must.Get(events.New(client, events.Options{Controller: "test"}))(t)
+	p := must.Get(program.New(program.Options{Name: "test", Client: client, Logger: zap.NewNop()}))(t)
 	r.reconciler = newReconciler(Options{
 		Client: client, Recorder: events,
 		ReplicaSets: program.Typed(p, workload.ReplicaSets, informer.Options[*appsv1.ReplicaSet]{}),
@@ -193,22 +191,20 @@ var web = api.Key{Namespace: "shop", Name: "web"}
 func (r *rig) create(t *testing.T, n int32) {
 	t.Helper()
 	app := map[string]string{"app": "web"}
-	_, err := r.server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
+	must.Get(r.server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: app},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}},
 		},
-	})
-	require.NoError(t, err)
+	}))(t)
 	synctest.Wait()
 }
 
 func (r *rig) count(t *testing.T) int {
 	t.Helper()
-	all, err := r.server.List(workload.Pods, "")
-	require.NoError(t, err)
+	all := must.Get(r.server.List(workload.Pods, ""))(t)
 	return len(all)
 }
 
@@ -280,8 +276,7 @@ func TestDeletedPodsAreNotCounted(t *testing.T) {
 		require.True(t, found)
 		s = s.DeepCopy()
 		s.Spec.Replicas = &none
-		_, err := r.server.Update(workload.ReplicaSets, s)
-		require.NoError(t, err)
+		must.Get(r.server.Update(workload.ReplicaSets, s))(t)
 		synctest.Wait()
 		stalled := r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: faults.StallEvents{}})
 		for range 2 {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -14,10 +15,8 @@ import (
 
 func parse(t *testing.T, text string) object.Tree {
 	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	require.NoError(t, err)
-	tree, err := object.Decode(data)
-	require.NoError(t, err)
+	data := must.Get(yaml.YAMLToJSON([]byte(text)))(t)
+	tree := must.Get(object.Decode(data))(t)
 	return tree
 }
 
@@ -25,8 +24,7 @@ func parse(t *testing.T, text string) object.Tree {
 func owners(t *testing.T, tree object.Tree) (out []string) {
 	t.Helper()
 	for _, e := range object.SliceAt(object.Metadata(tree), "managedFields") {
-		fields, err := json.Marshal(e.(object.Tree)["fieldsV1"])
-		require.NoError(t, err)
+		fields := must.Get(json.Marshal(e.(object.Tree)["fieldsV1"]))(t)
 		out = append(out, object.StringAt(e.(object.Tree), "manager")+" "+object.StringAt(e.(object.Tree), "operation")+" "+string(fields))
 	}
 	return out

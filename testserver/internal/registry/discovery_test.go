@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
@@ -36,16 +37,14 @@ func TestOneGroupOfTwoServers(t *testing.T) {
 		Settings: registry.Settings{Resource: api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills"}}, Custom: true,
 	}}
 	remote := []registry.RemoteGroup{{Name: "leat.example", Versions: []string{"v1", "v2"}}, {Name: "metrics.example", Versions: []string{"v1"}}}
-	text, err := json.Marshal(registry.GroupList(all, remote))
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(registry.GroupList(all, remote)))(t)
 	require.JSONEq(t, `{"kind":"APIGroupList","apiVersion":"v1","groups":[
 		{"name":"leat.example","versions":[{"groupVersion":"leat.example/v1","version":"v1"},{"groupVersion":"leat.example/v2","version":"v2"}],
 			"preferredVersion":{"groupVersion":"leat.example/v1","version":"v1"}},
 		{"name":"metrics.example","versions":[{"groupVersion":"metrics.example/v1","version":"v1"}],
 			"preferredVersion":{"groupVersion":"metrics.example/v1","version":"v1"}}]}`, string(text))
 
-	text, err = json.Marshal(registry.AggregatedList(all, remote, "apis"))
-	require.NoError(t, err)
+	text = must.Get(json.Marshal(registry.AggregatedList(all, remote, "apis")))(t)
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name string }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/object"
 )
 
@@ -34,8 +35,7 @@ func TestTheEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
 			"<": "<", "": "empty name", "c": object.Tree{"only": object.Tree{"deep": []any{int64(1), int64(2)}}},
 		},
 	} {
-		want, err := json.Marshal(value)
-		require.NoError(t, err)
+		want := must.Get(json.Marshal(value))(t)
 		require.Equal(t, string(want), encoded(t, value))
 	}
 }
@@ -55,8 +55,7 @@ func FuzzEncoder(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		want, err := json.Marshal(tree)
-		require.NoError(t, err)
+		want := must.Get(json.Marshal(tree))(t)
 		require.Equal(t, string(want), encoded(t, tree))
 	})
 }

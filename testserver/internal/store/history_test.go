@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -26,8 +27,7 @@ func TestOldStates(t *testing.T) {
 	for _, history := range []int{1, 10, rootEvery, 200} {
 		t.Run(fmt.Sprint(history), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(history)))
-			d, err := registry.Custom(registry.Settings{Resource: api.Resource{Version: "v1", Kind: "Thing", Plural: "things"}})
-			require.NoError(t, err)
+			d := must.Get(registry.Custom(registry.Settings{Resource: api.Resource{Version: "v1", Kind: "Thing", Plural: "things"}}))(t)
 			s := New(0, history, 1)
 			s.Define(d)
 			c := s.Collection(d.GroupResource())
@@ -48,8 +48,7 @@ func TestOldStates(t *testing.T) {
 				case before != nil && random.IntN(2) == 0:
 					s.Drop(c, before)
 				default:
-					_, err := s.Put(c, before, object.Tree{"metadata": object.Tree{"name": key.Name}})
-					require.NoError(t, err)
+					must.Get(s.Put(c, before, object.Tree{"metadata": object.Tree{"name": key.Name}}))(t)
 				}
 				want[s.version] = contentsOf(s.View(c))
 				if i%7 == 0 || i >= 500 && i < 503 || i >= 600 && i < 603 {
@@ -76,14 +75,12 @@ func checkStates(t *testing.T, s *Store, c *Collection, want map[uint64]map[stri
 }
 
 func TestFewStatesStayInMemory(t *testing.T) {
-	d, err := registry.Custom(registry.Settings{Resource: api.Resource{Version: "v1", Kind: "Thing", Plural: "things"}})
-	require.NoError(t, err)
+	d := must.Get(registry.Custom(registry.Settings{Resource: api.Resource{Version: "v1", Kind: "Thing", Plural: "things"}}))(t)
 	s := New(0, 1_000, 1)
 	s.Define(d)
 	c := s.Collection(d.GroupResource())
 	for i := range 2_000 {
-		_, err := s.Put(c, nil, object.Tree{"metadata": object.Tree{"name": fmt.Sprint(i)}})
-		require.NoError(t, err)
+		must.Get(s.Put(c, nil, object.Tree{"metadata": object.Tree{"name": fmt.Sprint(i)}}))(t)
 	}
 	rooted, changes := 0, 0
 	for ch := c.anchor; ch != nil; ch = ch.next {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -34,8 +35,7 @@ func TestARecordHasAllPartsInOrder(t *testing.T) {
 		d := &registry.Definition{Custom: custom}
 		for _, manager := range []string{"", "kubectl"} {
 			for _, versions := range [][2]uint64{{7, 7}, {99, 100}, {100, 99}} {
-				r, err := NewRecord(d, managedTree(manager), versions[0])
-				require.NoError(t, err)
+				r := must.Get(NewRecord(d, managedTree(manager), versions[0]))(t)
 				r = r.At(versions[1])
 				version := fmt.Sprintf(`"resourceVersion":"%d"`, versions[1])
 				managed := `,"managedFields":[{"manager":"kubectl","operation":"Update"}]`
@@ -54,8 +54,7 @@ func TestARecordHasAllPartsInOrder(t *testing.T) {
 				require.Equal(t, `"metadata":`+without+rest, string(r.AppendMembers(nil, true)))
 				require.Equal(t, len(`{"metadata":`+meta+rest), r.Size())
 				require.Equal(t, fmt.Sprint(versions[1]), r.ResourceVersion())
-				want, err := NewRecord(d, managedTree(manager), versions[1])
-				require.NoError(t, err)
+				want := must.Get(NewRecord(d, managedTree(manager), versions[1]))(t)
 				require.True(t, r.Equal(want))
 				require.Equal(t, want.Tree(), r.Tree())
 			}
@@ -65,24 +64,20 @@ func TestARecordHasAllPartsInOrder(t *testing.T) {
 
 func TestManagedFieldsMayComeFirst(t *testing.T) {
 	tree := object.Tree{"metadata": object.Tree{"name": "m", "managedFields": []any{}}}
-	r, err := NewRecord(&registry.Definition{Custom: true}, tree, 1)
-	require.NoError(t, err)
+	r := must.Get(NewRecord(&registry.Definition{Custom: true}, tree, 1))(t)
 	require.Equal(t, `"metadata":{"managedFields":[],"name":"m","resourceVersion":"1"}}`, string(r.AppendMembers(nil, false)))
 }
 
 func TestRecordsWithOtherManagersAreNotEqual(t *testing.T) {
 	d := &registry.Definition{}
-	a, err := NewRecord(d, managedTree("a"), 1)
-	require.NoError(t, err)
-	b, err := NewRecord(d, managedTree("b"), 1)
-	require.NoError(t, err)
+	a := must.Get(NewRecord(d, managedTree("a"), 1))(t)
+	b := must.Get(NewRecord(d, managedTree("b"), 1))(t)
 	require.False(t, a.Equal(b))
 	require.True(t, a.Equal(a.At(1)))
 }
 
 func TestNamesNeedNoMemoryOfTheirOwn(t *testing.T) {
-	r, err := NewRecord(&registry.Definition{}, managedTree("kubectl"), 9)
-	require.NoError(t, err)
+	r := must.Get(NewRecord(&registry.Definition{}, managedTree("kubectl"), 9))(t)
 	for _, r := range []*Record{r, r.At(10)} {
 		require.Equal(t, "default/m", r.Path)
 		require.Equal(t, "default", r.Key.Namespace)
@@ -115,8 +110,7 @@ func TestVersionsShareWhatIsEqual(t *testing.T) {
 		s.Lock()
 		defer s.Unlock()
 		meta := object.Tree{"name": "a", "labels": object.Tree{"a": label}, "managedFields": []any{strings.Repeat("m", mostShared)}}
-		r, err := s.Put(c, before, object.Tree{"metadata": meta, "data": object.Tree{"text": text}})
-		require.NoError(t, err)
+		r := must.Get(s.Put(c, before, object.Tree{"metadata": meta, "data": object.Tree{"text": text}}))(t)
 		return r
 	}
 	long := strings.Repeat("x", mostShared)
@@ -132,8 +126,7 @@ func TestVersionsShareWhatIsEqual(t *testing.T) {
 func TestARecordHasItsUID(t *testing.T) {
 	for _, custom := range []bool{false, true} {
 		for _, uid := range []string{"", "u", `a"b`, "ü<", "1:2"} {
-			r, err := NewRecord(&registry.Definition{Custom: custom}, object.Tree{"metadata": object.Tree{"name": "m", "uid": uid}}, 9)
-			require.NoError(t, err)
+			r := must.Get(NewRecord(&registry.Definition{Custom: custom}, object.Tree{"metadata": object.Tree{"name": "m", "uid": uid}}, 9))(t)
 			for _, version := range []uint64{9, 10, 1234567, 1} {
 				r = r.At(version)
 				require.EqualValues(t, uid, r.UID())
@@ -142,8 +135,7 @@ func TestARecordHasItsUID(t *testing.T) {
 		}
 	}
 	for _, meta := range []object.Tree{{"name": "m"}, {"name": "m", "uid": nil}} {
-		r, err := NewRecord(&registry.Definition{}, object.Tree{"metadata": meta}, 0)
-		require.NoError(t, err)
+		r := must.Get(NewRecord(&registry.Definition{}, object.Tree{"metadata": meta}, 0))(t)
 		require.Empty(t, r.UID())
 		require.Empty(t, r.ResourceVersion())
 	}
@@ -167,9 +159,7 @@ func TestTheEncoderSharesEqualTexts(t *testing.T) {
 // CustomResourceDefinition does. The records are not converted, because that would keep a second copy of each.
 func TestUntypedRecordsHaveOneForm(t *testing.T) {
 	first, second := &registry.Definition{Untyped: true}, &registry.Definition{Untyped: true}
-	r, err := NewRecord(first, object.Tree{"metadata": object.Tree{"name": "m"}}, 1)
-	require.NoError(t, err)
-	same, err := r.In(second, "v2")
-	require.NoError(t, err)
+	r := must.Get(NewRecord(first, object.Tree{"metadata": object.Tree{"name": "m"}}, 1))(t)
+	same := must.Get(r.In(second, "v2"))(t)
 	require.Same(t, r, same)
 }

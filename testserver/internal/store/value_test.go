@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
@@ -19,8 +20,7 @@ func TestValue(t *testing.T) {
 	s.Define(d)
 	c := s.Collection(d.GroupResource())
 	tree := object.Tree{"metadata": object.Tree{"name": "a"}}
-	r, err := s.Put(c, nil, tree)
-	require.NoError(t, err)
+	r := must.Get(s.Put(c, nil, tree))(t)
 	made := 0
 	value := func(r *Record, err error) (*int, error) {
 		return Value(r, "key", func() (*int, error) {
@@ -34,14 +34,11 @@ func TestValue(t *testing.T) {
 	require.NoError(t, err, "an error is not kept")
 	f := s.Fork(nil)
 	forked := f.Collection(d.GroupResource()).Get(api.Key{Name: "a"})
-	again, err := value(forked, nil)
-	require.NoError(t, err)
+	again := must.Get(value(forked, nil))(t)
 	require.Same(t, first, again)
 	require.Equal(t, 2, made)
-	_, err = s.Put(c, r, tree)
-	require.NoError(t, err)
+	must.Get(s.Put(c, r, tree))(t)
 	require.Nil(t, r.other.Load().values, "the history keeps no values")
-	again, err = value(forked, nil)
-	require.NoError(t, err)
+	again = must.Get(value(forked, nil))(t)
 	require.Equal(t, 3, *again)
 }

@@ -26,6 +26,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/internal/pipe"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/admission"
@@ -56,7 +57,7 @@ func inWorld(t *testing.T, disabled []string, test func(*world)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		factory := informers.New()
 		listener := pipe.Listen()
-		chain, err := admission.New(factory, admission.Options{
+		chain := must.Get(admission.New(factory, admission.Options{
 			Disabled: disabled,
 			Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 				if a.GetVerb() == "grind" {
@@ -74,8 +75,7 @@ func inWorld(t *testing.T, disabled []string, test func(*world)) {
 				require.Equal(t, "default/hooks/443", fmt.Sprintf("%s/%s/%d", namespace, name, port))
 				return "10.0.0.1:8443", nil
 			},
-		})
-		require.NoError(t, err)
+		}))(t)
 		w.server = testserver.NewExtended(testserver.Options{}, extension.Extension{
 			Connect: factory.Connect, Resources: builtin.Resources(), Admission: chain,
 			Authenticate: func(*http.Request) (registry.User, error) { return registry.User{Name: "ann"}, nil },
@@ -102,16 +102,13 @@ func inWorld(t *testing.T, disabled []string, test func(*world)) {
 
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"hooks.example", "hooks.default.svc"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	encoded, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	encoded := must.Get(json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(encoded)
 }
 

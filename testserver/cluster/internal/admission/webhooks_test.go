@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/internal/object"
 )
 
@@ -59,8 +60,7 @@ func TestValidatingWebhook(t *testing.T) {
 		require.Equal(t, "ann", seen.UserInfo.Username)
 		require.Equal(t, "default", seen.Namespace)
 		require.JSONEq(t, `{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}`, string(seen.Options.Raw))
-		tree, err := object.Decode(seen.Object.Raw)
-		require.NoError(t, err)
+		tree := must.Get(object.Decode(seen.Object.Raw))(t)
 		require.NotEmpty(t, at(t, tree, "metadata", "uid"), "validation sees the object as it will be stored")
 		_, _, _ = w.send("PATCH", configMaps+"/a", `{"data":{"a":"2"}}`)
 		require.NotEmpty(t, seen.OldObject.Raw)
@@ -106,8 +106,7 @@ func TestWebhooksSeeTheKindOfASubresource(t *testing.T) {
 		}
 		var seen []string
 		look := func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-			o, err := object.Decode(r.Object.Raw)
-			require.NoError(t, err)
+			o := must.Get(object.Decode(r.Object.Raw))(t)
 			text := fmt.Sprintf("%s %s %s/%s %s", r.Operation, r.Resource.Resource, r.SubResource, r.Name, r.Kind.String())
 			for _, tree := range []object.Tree{o, object.MapAt(o, "spec"), object.MapAt(o, "target")} {
 				if n, ok := object.IntAt(tree, "replicas"); ok {
@@ -118,8 +117,7 @@ func TestWebhooksSeeTheKindOfASubresource(t *testing.T) {
 				}
 			}
 			if len(r.OldObject.Raw) > 0 {
-				old, err := object.Decode(r.OldObject.Raw)
-				require.NoError(t, err)
+				old := must.Get(object.Decode(r.OldObject.Raw))(t)
 				text += fmt.Sprint(" was ", object.MapAt(old, "spec")["replicas"])
 			}
 			seen = append(seen, text)

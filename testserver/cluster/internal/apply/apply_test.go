@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -68,18 +69,14 @@ func TestConflicts(t *testing.T) {
 func TestOwnersThatGiveUpAFieldRemoveIt(t *testing.T) {
 	m := deployments()
 	me := registry.Manager{Name: "me", Served: "v1"}
-	live, err := m.Applied(me, nil, parse(t, deploymentText), false)
-	require.NoError(t, err)
+	live := must.Get(m.Applied(me, nil, parse(t, deploymentText), false))(t)
 	object.Metadata(live)["uid"] = "1"
 	config := parse(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}")
-	without, err := m.Applied(me, live, config, false)
-	require.NoError(t, err)
+	without := must.Get(m.Applied(me, live, config, false))(t)
 	require.Equal(t, object.Tree{"replicas": int64(1)}, without["spec"])
 
-	shared, err := m.Applied(registry.Manager{Name: "other", Served: "v1"}, live, parse(t, deploymentText), false)
-	require.NoError(t, err)
-	kept, err := m.Applied(me, shared, config, false)
-	require.NoError(t, err)
+	shared := must.Get(m.Applied(registry.Manager{Name: "other", Served: "v1"}, live, parse(t, deploymentText), false))(t)
+	kept := must.Get(m.Applied(me, shared, config, false))(t)
 	require.Equal(t, shared["spec"], kept["spec"], "another manager owns the containers")
 }
 
@@ -93,15 +90,12 @@ func TestTimesChangeWithContents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := deployments()
 		me := registry.Manager{Name: "me", Served: "v1"}
-		live, err := m.Applied(me, nil, parse(t, deploymentText), false)
-		require.NoError(t, err)
+		live := must.Get(m.Applied(me, nil, parse(t, deploymentText), false))(t)
 		object.Metadata(live)["uid"] = "1"
 		<-time.After(time.Minute)
-		same, err := m.Applied(me, live, parse(t, deploymentText), false)
-		require.NoError(t, err)
+		same := must.Get(m.Applied(me, live, parse(t, deploymentText), false))(t)
 		require.Equal(t, text(t, live), text(t, same))
-		same, err = m.Updated(me, live, live)
-		require.NoError(t, err)
+		same = must.Get(m.Updated(me, live, live))(t)
 		require.Equal(t, text(t, live), text(t, same))
 	})
 }
@@ -110,16 +104,14 @@ func TestTimesChangeWithContents(t *testing.T) {
 func TestOldUpdatesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := apply.Builtin(fieldmanager.Kind{Kind: "ConfigMap"})
-		live, err := m.Updated(registry.Manager{Name: "m00", Served: "v1"}, nil,
-			parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {m00: a}}"))
-		require.NoError(t, err)
+		live := must.Get(m.Updated(registry.Manager{Name: "m00", Served: "v1"}, nil,
+			parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {m00: a}}")))(t)
 		object.Metadata(live)["uid"] = "1"
 		for i := 1; i < 13; i++ {
 			<-time.After(time.Second)
 			after := parse(t, text(t, live))
 			object.MapAt(after, "data")[fmt.Sprintf("m%02d", i)] = "a"
-			live, err = m.Updated(registry.Manager{Name: fmt.Sprintf("m%02d", i), Served: "v1"}, live, after)
-			require.NoError(t, err)
+			live = must.Get(m.Updated(registry.Manager{Name: fmt.Sprintf("m%02d", i), Served: "v1"}, live, after))(t)
 		}
 		all := owners(t, live)
 		require.Len(t, all, 10)
@@ -203,15 +195,13 @@ spec: {tags: [b], parts: [{name: z, count: 2}]}
 func TestFailedConversions(t *testing.T) {
 	fails := func(object.Tree, string) (object.Tree, error) { return nil, fmt.Errorf("unreachable") }
 	m := apply.Custom(widgets(t), fails)
-	live, err := m.Updated(registry.Manager{Name: "me", Served: "v1"}, nil,
-		parse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}"))
-	require.NoError(t, err)
+	live := must.Get(m.Updated(registry.Manager{Name: "me", Served: "v1"}, nil,
+		parse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}")))(t)
 	object.Metadata(live)["uid"] = "1"
 	after := parse(t, "{apiVersion: example.com/v2, kind: Widget, metadata: {name: w, uid: '1'}, spec: {size: 2}}")
 	converted := parse(t, text(t, live))
 	converted["apiVersion"] = "example.com/v2"
-	got, err := m.Updated(registry.Manager{Name: "other", Served: "v2"}, converted, after)
-	require.NoError(t, err)
+	got := must.Get(m.Updated(registry.Manager{Name: "other", Served: "v2"}, converted, after))(t)
 	require.Equal(t, owners(t, live), owners(t, got))
 	require.Equal(t, int64(2), object.MapAt(got, "spec")["size"])
 }

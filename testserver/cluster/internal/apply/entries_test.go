@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 	"github.com/leatproject/leat/testserver/internal/fieldmanager"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -34,12 +35,10 @@ func FuzzEntries(f *testing.F) {
 		after := parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, uid: '1'}, data: {a: c}}")
 		object.Metadata(after)["managedFields"] = list
 		before := text(t, after)
-		got, err := m.Updated(by, live, after)
-		require.NoError(t, err)
+		got := must.Get(m.Updated(by, live, after))(t)
 		require.Equal(t, before, text(t, after))
 		require.Equal(t, "c", object.StringAt(object.MapAt(got, "data"), "a"))
-		again, err := m.Updated(by, got, got)
-		require.NoError(t, err)
+		again := must.Get(m.Updated(by, got, got))(t)
 		require.Equal(t, text(t, got), text(t, again), "a write that changes nothing")
 		object.Metadata(live)["managedFields"] = list
 		_, _ = m.Applied(by, live, parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: d}}"), false)

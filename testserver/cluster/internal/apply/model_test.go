@@ -21,6 +21,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
 	"github.com/leatproject/leat/testserver/internal/fieldmanager"
@@ -39,14 +40,12 @@ type model struct {
 func newModel(t *testing.T, kind schema.GroupKind, resets map[string]map[fieldpath.APIVersion]fieldpath.Filter, versions ...string) *model {
 	schemas := map[string]*spec.Schema{}
 	for _, v := range versions {
-		found, err := openapi.Schemas(kind.WithVersion(v))
-		require.NoError(t, err)
+		found := must.Get(openapi.Schemas(kind.WithVersion(v)))(t)
 		for name, s := range found {
 			schemas[name] = s
 		}
 	}
-	types, err := managedfields.NewTypeConverter(schemas, false)
-	require.NoError(t, err)
+	types := must.Get(managedfields.NewTypeConverter(schemas, false))(t)
 	return &model{kind: kind, resets: resets, types: types, managers: map[registry.Manager]*managedfields.FieldManager{}}
 }
 
@@ -54,10 +53,9 @@ func (m *model) manager(t *testing.T, by registry.Manager) *managedfields.FieldM
 	s := legacyscheme.Scheme
 	by.Name = ""
 	if m.managers[by] == nil {
-		made, err := managedfields.NewDefaultFieldManager(m.types, s, s, s, m.kind.WithVersion(by.Served),
+		made := must.Get(managedfields.NewDefaultFieldManager(m.types, s, s, s, m.kind.WithVersion(by.Served),
 			m.kind.WithVersion(runtime.APIVersionInternal).GroupVersion(), by.Subresource,
-			m.resets[by.Subresource])
-		require.NoError(t, err)
+			m.resets[by.Subresource]))(t)
 		m.managers[by] = made
 	}
 	return m.managers[by]
@@ -68,17 +66,14 @@ func (m *model) manager(t *testing.T, by registry.Manager) *managedfields.FieldM
 func (m *model) internal(t *testing.T, tree object.Tree, served string) runtime.Object {
 	s := legacyscheme.Scheme
 	if tree == nil {
-		o, err := s.New(m.kind.WithVersion(served))
-		require.NoError(t, err)
+		o := must.Get(s.New(m.kind.WithVersion(served)))(t)
 		o.GetObjectKind().SetGroupVersionKind(m.kind.WithVersion(served))
 		return o
 	}
-	o, err := s.New(m.kind.WithVersion(served))
-	require.NoError(t, err)
+	o := must.Get(s.New(m.kind.WithVersion(served)))(t)
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(tree, o))
 	s.Default(o)
-	out, err := s.ConvertToVersion(o, m.kind.WithVersion(runtime.APIVersionInternal).GroupVersion())
-	require.NoError(t, err)
+	out := must.Get(s.ConvertToVersion(o, m.kind.WithVersion(runtime.APIVersionInternal).GroupVersion()))(t)
 	return out
 }
 
@@ -88,10 +83,8 @@ func (m *model) decoded(t *testing.T, tree object.Tree, served string) object.Tr
 }
 
 func (m *model) tree(t *testing.T, o runtime.Object, served string) object.Tree {
-	out, err := legacyscheme.Scheme.ConvertToVersion(o, m.kind.WithVersion(served).GroupVersion())
-	require.NoError(t, err)
-	tree, err := object.From(out)
-	require.NoError(t, err)
+	out := must.Get(legacyscheme.Scheme.ConvertToVersion(o, m.kind.WithVersion(served).GroupVersion()))(t)
+	tree := must.Get(object.From(out))(t)
 	return tree
 }
 
@@ -237,8 +230,7 @@ func compareWithModel(t *testing.T, s scenario, seed uint64) {
 		require.NoError(t, gotErr, step)
 		require.Equal(t, text(t, theirs.tree(t, want, served)), text(t, theirs.decoded(t, got, served)), step)
 		live = theirs.tree(t, want, s.versions[0])
-		accessor, err := meta.Accessor(want)
-		require.NoError(t, err)
+		accessor := must.Get(meta.Accessor(want))(t)
 		if accessor.GetUID() == "" {
 			object.Metadata(live)["uid"] = "1"
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/apply"
 )
 
@@ -48,8 +49,7 @@ func TestStrategicMerge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			patch := parse(t, c.patch)
-			got, err := merge("v1", original, patch)
-			require.NoError(t, err)
+			got := must.Get(merge("v1", original, patch))(t)
 			require.Equal(t, c.want, text(t, got["spec"].(map[string]any)["containers"]))
 			require.Equal(t, before, text(t, original), "the original changed")
 			require.Equal(t, text(t, parse(t, c.patch)), text(t, patch), "the patch changed")
@@ -89,8 +89,7 @@ func FuzzStrategic(f *testing.F) {
 		if err != nil {
 			return
 		}
-		second, err := merge("v1", original, patch)
-		require.NoError(t, err)
+		second := must.Get(merge("v1", original, patch))(t)
 		require.Equal(t, text(t, first), text(t, second))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/bootstrap"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
@@ -25,8 +26,7 @@ func installed(t testing.TB, o bootstrap.Options) *store.Store {
 	testserver.NewExtended(testserver.Options{}, extension.Extension{
 		Resources: builtin.Resources(), Connect: func(s *store.Store) { objects = s },
 	})
-	_, err := bootstrap.Install(objects, o)
-	require.NoError(t, err)
+	must.Get(bootstrap.Install(objects, o))(t)
 	return objects
 }
 
@@ -45,8 +45,7 @@ func find(s *store.Store, resource string, key api.Key) object.Tree {
 // after its start, without UIDs, versions and times.
 func TestObjectsAreThoseOfKubeAPIServer(t *testing.T) {
 	s := installed(t, bootstrap.Options{RBAC: true})
-	text, err := os.ReadFile("testdata/objects.jsonl")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("testdata/objects.jsonl"))(t)
 	for line := range strings.Lines(string(text)) {
 		var want struct {
 			Resource string
@@ -57,10 +56,8 @@ func TestObjectsAreThoseOfKubeAPIServer(t *testing.T) {
 		have := find(s, want.Resource, api.Key{Namespace: object.StringAt(meta, "namespace"), Name: object.StringAt(meta, "name")})
 		require.NotNil(t, have, "%s %s", want.Resource, meta["name"])
 		forget(have)
-		a, err := json.MarshalIndent(want.Object, "", " ")
-		require.NoError(t, err)
-		b, err := json.MarshalIndent(have, "", " ")
-		require.NoError(t, err)
+		a := must.Get(json.MarshalIndent(want.Object, "", " "))(t)
+		b := must.Get(json.MarshalIndent(have, "", " "))(t)
 		require.Equal(t, string(a), string(b))
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/leatproject/leat/internal/fixture/must"
 )
 
 // TestConversionsAddNothingToOtherKinds converts random objects of every kind to the internal version and back. What
@@ -25,23 +27,18 @@ func TestConversionsAddNothingToOtherKinds(t *testing.T) {
 				gv.Version = version
 				t.Run(gv.WithKind(r.kind).String(), func(t *testing.T) {
 					for seed := range int64(30) {
-						obj, err := legacyscheme.Scheme.New(gv.WithKind(r.kind))
-						require.NoError(t, err)
+						obj := must.Get(legacyscheme.Scheme.New(gv.WithKind(r.kind)))(t)
 						fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), legacyscheme.Codecs).NilChance(.3).Fill(obj)
 						if d, ok := obj.(*appsv1.Deployment); ok { // the random type of its strategy prevents defaults
 							d.Spec.Strategy = appsv1.DeploymentStrategy{}
 						}
 						obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(r.kind))
 						complete(obj)
-						before, err := json.Marshal(obj)
-						require.NoError(t, err)
-						common, err := convert(obj, internal(g.name))
-						require.NoError(t, err)
-						obj, err = convert(common, gv)
-						require.NoError(t, err)
+						before := must.Get(json.Marshal(obj))(t)
+						common := must.Get(convert(obj, internal(g.name)))(t)
+						obj = must.Get(convert(common, gv))(t)
 						obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(r.kind))
-						after, err := json.Marshal(obj)
-						require.NoError(t, err)
+						after := must.Get(json.Marshal(obj))(t)
 						require.JSONEq(t, string(before), string(after))
 					}
 				})

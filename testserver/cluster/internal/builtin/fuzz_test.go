@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -19,8 +20,7 @@ import (
 func FuzzWrite(f *testing.F) {
 	all := builtin.Resources()
 	for _, m := range readMinimal(f) {
-		body, err := json.Marshal(m.Sent)
-		require.NoError(f, err)
+		body := must.Get(json.Marshal(m.Sent))(f)
 		for i, d := range all {
 			if at, _ := served(f, m.Path); at.GroupResource() == d.GroupResource() {
 				f.Add(uint(i), uint(0), body)
@@ -43,8 +43,7 @@ func FuzzWrite(f *testing.F) {
 			if err != nil {
 				return err.Error()
 			}
-			encoded, err := json.Marshal(tree)
-			require.NoError(t, err)
+			encoded := must.Get(json.Marshal(tree))(t)
 			return string(encoded)
 		}
 		if d.Plural == "services" { // the second one may not have the addresses of the first

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -24,8 +25,7 @@ type minimal struct {
 }
 
 func readMinimal(t testing.TB) []minimal {
-	text, err := os.ReadFile("testdata/minimal.json")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("testdata/minimal.json"))(t)
 	var all []minimal
 	require.NoError(t, json.Unmarshal(text, &all))
 	return all
@@ -48,15 +48,12 @@ func TestEveryKindGetsTheDefaultsOfKubeAPIServer(t *testing.T) {
 		seen[d.GroupResource().String()+"/"+version] = true
 		t.Run(m.Path, func(t *testing.T) {
 			inBubble(t, func(b bubble) {
-				body, err := json.Marshal(m.Sent)
-				require.NoError(t, err)
+				body := must.Get(json.Marshal(m.Sent))(t)
 				stored := b.must("POST", m.Path, string(body))
 				forget(stored)
 				forget(m.Stored)
-				want, err := json.MarshalIndent(m.Stored, "", " ")
-				require.NoError(t, err)
-				got, err := json.MarshalIndent(stored, "", " ")
-				require.NoError(t, err)
+				want := must.Get(json.MarshalIndent(m.Stored, "", " "))(t)
+				got := must.Get(json.MarshalIndent(stored, "", " "))(t)
 				require.Equal(t, string(want), string(got))
 			})
 		})

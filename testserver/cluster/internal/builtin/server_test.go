@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/internal/fixture"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/internal/extension"
@@ -34,15 +35,12 @@ func inBubble(t *testing.T, test func(bubble)) {
 
 // send sends a request and returns the parsed answer.
 func (b bubble) send(method, path, body string) (code int, answer object.Tree) {
-	request, err := http.NewRequestWithContext(b.Context(), method, b.server.URL()+path, strings.NewReader(body))
-	require.NoError(b, err)
+	request := must.Get(http.NewRequestWithContext(b.Context(), method, b.server.URL()+path, strings.NewReader(body)))(b)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := b.server.Client().Do(request)
-	require.NoError(b, err)
-	encoded, err := io.ReadAll(response.Body)
-	require.NoError(b, err)
+	response := must.Get(b.server.Client().Do(request))(b)
+	encoded := must.Get(io.ReadAll(response.Body))(b)
 	require.NoError(b, response.Body.Close())
 	require.NoError(b, json.Unmarshal(encoded, &answer), string(encoded))
 	return response.StatusCode, answer

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/collect"
@@ -66,8 +67,7 @@ func (w *world) makeIn(namespace string, r api.Resource, name string, owners ...
 		u.SetNamespace(namespace)
 	}
 	u.SetOwnerReferences(owners)
-	u, err := w.Server.Create(r, u)
-	require.NoError(w, err)
+	u = must.Get(w.Server.Create(r, u))(w)
 	w.uids[name] = u
 	w.Idle()
 }
@@ -106,8 +106,7 @@ func (w *world) names(r api.Resource) []string {
 
 func (w *world) finalizers(r api.Resource, name string, finalizers ...string) {
 	w.Helper()
-	_, err := w.Server.Edit(r, w.key(r, name), func(u *unstructured.Unstructured) { u.SetFinalizers(finalizers) })
-	require.NoError(w, err)
+	must.Get(w.Server.Edit(r, w.key(r, name), func(u *unstructured.Unstructured) { u.SetFinalizers(finalizers) }))(w)
 	w.Idle()
 }
 
@@ -268,8 +267,7 @@ func TestReleasedDependent(t *testing.T) {
 		w.make(secrets, "b", w.ref("a", true))
 		w.finalizers(secrets, "b", "leat.example/f")
 		w.delete(configMaps, "a", metav1.DeletePropagationForeground)
-		_, err := w.Server.Edit(secrets, w.key(secrets, "b"), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
-		require.NoError(t, err)
+		must.Get(w.Server.Edit(secrets, w.key(secrets, "b"), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) }))(t)
 		w.Idle()
 		require.Empty(t, w.names(configMaps))
 		require.Equal(t, []string{"b deleting"}, w.names(secrets))
@@ -280,10 +278,9 @@ func TestForegroundCycle(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.make(configMaps, "a")
 		w.make(configMaps, "b", w.ref("a", true))
-		_, err := w.Server.Edit(configMaps, w.key(configMaps, "a"), func(u *unstructured.Unstructured) {
+		must.Get(w.Server.Edit(configMaps, w.key(configMaps, "a"), func(u *unstructured.Unstructured) {
 			u.SetOwnerReferences([]metav1.OwnerReference{w.ref("b", true)})
-		})
-		require.NoError(t, err)
+		}))(t)
 		w.Idle()
 		w.delete(configMaps, "a", metav1.DeletePropagationForeground)
 		require.Empty(t, w.names(configMaps))

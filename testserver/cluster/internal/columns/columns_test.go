@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/columns"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -38,8 +39,7 @@ func TestPodsHaveTheColumnsOfKubectl(t *testing.T) {
 			"spec":     object.Tree{"containers": []any{object.Tree{"name": "c"}}, "nodeName": "n"},
 			"status":   object.Tree{"phase": "Succeeded"},
 		}
-		rows, err := c.Rows("v1", pod)
-		require.NoError(t, err)
+		rows := must.Get(c.Rows("v1", pod))(t)
 		require.Len(t, rows, 1)
 		require.Equal(t, []any{"a", "0/1", "Succeeded", "0", "90s", "<none>", "n", "<none>", "<none>"}, rows[0].Cells)
 		require.Len(t, rows[0].Conditions, 1)
@@ -85,10 +85,9 @@ func TestScaleHasColumns(t *testing.T) {
 		names = append(names, d.Name)
 	}
 	require.Equal(t, []string{"Name", "Desired", "Available", "Age"}, names)
-	rows, err := c.Rows("v1", object.Tree{
+	rows := must.Get(c.Rows("v1", object.Tree{
 		"metadata": object.Tree{"name": "a"}, "spec": object.Tree{"replicas": int64(3)}, "status": object.Tree{"replicas": int64(2)},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Equal(t, []any{"a", int64(3), int64(2), "<unknown>"}, rows[0].Cells)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/definitions"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -92,8 +93,7 @@ func newDefinitions(t testing.TB) *definitions.Definitions {
 
 func resource(t testing.TB, text string) *registry.Definition {
 	t.Helper()
-	d, err := newDefinitions(t).Definition(create(t, text))
-	require.NoError(t, err)
+	d := must.Get(newDefinitions(t).Definition(create(t, text)))(t)
 	return d
 }
 
@@ -119,8 +119,7 @@ func widget(spec string) string {
 
 func text(t testing.TB, tree any) string {
 	t.Helper()
-	encoded, err := json.Marshal(tree)
-	require.NoError(t, err)
+	encoded := must.Get(json.Marshal(tree))(t)
 	return string(encoded)
 }
 

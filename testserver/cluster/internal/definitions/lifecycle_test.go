@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/definitions"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -99,8 +100,7 @@ func TestVersionsHaveTheirOwnSchemas(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "example.com/v1beta1", stored["apiVersion"])
 	require.Nil(t, stored["new"], "the storage version does not have the field")
-	read, err := d.Schema.Convert("v1", stored)
-	require.NoError(t, err)
+	read := must.Get(d.Schema.Convert("v1", stored))(t)
 	require.Equal(t, "example.com/v1", read["apiVersion"])
 	require.EqualValues(t, 8, read["teeth"], "a read sets the defaults of the storage version")
 	require.Nil(t, read["new"])
@@ -176,8 +176,7 @@ func TestWebhookConverts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "y", stored["old"])
 	require.Equal(t, "example.com:443", asked)
-	read, err := gear.Schema.Convert("v1", stored)
-	require.NoError(t, err)
+	read := must.Get(gear.Schema.Convert("v1", stored))(t)
 	require.Equal(t, "y", read["new"])
 
 	server.Close()
@@ -194,8 +193,7 @@ func TestRowsHaveThePrinterColumns(t *testing.T) {
 		names = append(names, c.Name)
 	}
 	require.Equal(t, []string{"Name", "Size"}, names)
-	rows, err := d.Columns.Rows("v1", stored)
-	require.NoError(t, err)
+	rows := must.Get(d.Columns.Rows("v1", stored))(t)
 	require.Equal(t, []any{"a", int64(3)}, rows[0].Cells)
 }
 
@@ -215,8 +213,7 @@ func FuzzDecode(f *testing.F) {
 			require.EqualError(t, failed, err.Error())
 			return
 		}
-		_, err = d.Schema.Convert("v1", once)
-		require.NoError(t, err)
+		must.Get(d.Schema.Convert("v1", once))(t)
 	})
 }
 
@@ -246,8 +243,7 @@ func FuzzDefinition(f *testing.F) {
 		for next := crd; next != nil; next = definitions.Settle(crd, nil, false) {
 			crd = next
 		}
-		d, err := all.Definition(crd)
-		require.NoError(t, err)
+		d := must.Get(all.Definition(crd))(t)
 		_, _, _, _ = written(d, "v1", `{"apiVersion":"example.com/v1","kind":"A","metadata":{"name":"a"},"x":[{"y":1}]}`)
 	})
 }

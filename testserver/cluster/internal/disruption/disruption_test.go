@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver/cluster/internal/disruption"
 )
@@ -104,10 +105,9 @@ func TestNumber(t *testing.T) {
 func owner(k *testkit.Kit, r api.Resource, name string, replicas int32, owners ...metav1.OwnerReference) metav1.OwnerReference {
 	k.Helper()
 	yes := true
-	u, err := k.Server.Create(r, &appsv1.ReplicaSet{
+	u := must.Get(k.Server.Create(r, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, OwnerReferences: owners}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas},
-	})
-	require.NoError(k, err)
+	}))(k)
 	return metav1.OwnerReference{APIVersion: r.GroupVersion().String(), Kind: r.Kind, Name: name, UID: u.GetUID(), Controller: &yes}
 }
 
@@ -164,8 +164,7 @@ func TestPodsAreFollowedFromTheFirstBudgetOn(t *testing.T) {
 		require.NoError(t, k.Server.Delete(pods, api.Key{Namespace: "default", Name: "p0"}))
 		k.Idle()
 		require.Equal(t, [4]int32{0, 1, 1, 1}, numbers(k))
-		other, err := k.Server.Edit(pods, api.Key{Namespace: "default", Name: "p1"}, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
-		require.NoError(t, err)
+		other := must.Get(k.Server.Edit(pods, api.Key{Namespace: "default", Name: "p1"}, func(u *unstructured.Unstructured) { u.SetLabels(nil) }))(t)
 		require.Empty(t, other.GetLabels())
 		k.Idle()
 		require.Equal(t, [4]int32{0, 0, 1, 0}, numbers(k), "a pod that no longer matches")

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/identity"
@@ -45,14 +46,13 @@ func inWorld(t *testing.T, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
 		factory := informers.New()
 		policy := rbac.New(factory)
-		who, err := identity.New(factory, identity.Options{
+		who := must.Get(identity.New(factory, identity.Options{
 			Tokens: identity.Tokens{
 				admin: {Name: "root", Groups: []string{"system:masters"}},
 				ann:   {Name: "ann", UID: "7", Groups: []string{"mills"}, Extra: map[string][]string{"team": {"a", "b"}}},
 			},
 			Authorizer: policy, Rules: policy,
-		})
-		require.NoError(t, err)
+		}))(t)
 		server := testserver.NewExtended(testserver.Options{TLS: true}, extension.Extension{
 			Connect: factory.Connect, Resources: who.Resources(builtin.Resources()),
 			Authenticate: who.Authenticate, Authorize: identity.Authorize(policy),
@@ -67,8 +67,7 @@ func inWorld(t *testing.T, test func(*world)) {
 // send sends a request and returns the status and the answer. A header is "Name: value".
 func (w *world) send(method, path, token, body string, headers ...string) (int, map[string]any) {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), method, w.server.URL()+path, bytes.NewReader([]byte(body)))
-	require.NoError(w, err)
+	r := must.Get(http.NewRequestWithContext(w.Context(), method, w.server.URL()+path, bytes.NewReader([]byte(body))))(w)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -79,11 +78,9 @@ func (w *world) send(method, path, token, body string, headers ...string) (int, 
 	}
 	client := w.server.Client()
 	defer client.CloseIdleConnections()
-	response, err := client.Do(r)
-	require.NoError(w, err)
+	response := must.Get(client.Do(r))(w)
 	defer func() { require.NoError(w, response.Body.Close()) }()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(w, err)
+	answer := must.Get(io.ReadAll(response.Body))(w)
 	var tree map[string]any
 	require.NoError(w, json.Unmarshal(answer, &tree), "%s", answer)
 	for _, t := range []string{admin, ann} {
@@ -96,8 +93,7 @@ func (w *world) send(method, path, token, body string, headers ...string) (int, 
 func (w *world) bootstrap() {
 	w.Helper()
 	for _, o := range rbac.Bootstrap() {
-		_, err := w.server.Create(resourceOf(o), o)
-		require.NoError(w, err)
+		must.Get(w.server.Create(resourceOf(o), o))(w)
 	}
 }
 
@@ -107,8 +103,7 @@ func (w *world) at(cert tls.Certificate) any {
 	client := w.server.Client()
 	client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{cert}
 	defer client.CloseIdleConnections()
-	response, err := client.Post(w.server.URL()+whoami, "application/json", strings.NewReader("{}"))
-	require.NoError(w, err)
+	response := must.Get(client.Post(w.server.URL()+whoami, "application/json", strings.NewReader("{}")))(w)
 	defer func() { require.NoError(w, response.Body.Close()) }()
 	var answer map[string]any
 	require.NoError(w, json.NewDecoder(response.Body).Decode(&answer))
@@ -125,8 +120,7 @@ func (w *world) make(r api.Resource, namespace, body string) *unstructured.Unstr
 	u := &unstructured.Unstructured{}
 	require.NoError(w, json.Unmarshal([]byte(body), &u.Object))
 	u.SetNamespace(namespace)
-	out, err := w.server.Create(r, u)
-	require.NoError(w, err)
+	out := must.Get(w.server.Create(r, u))(w)
 	return out
 }
 
@@ -167,8 +161,7 @@ func TestClientCertificates(t *testing.T) {
 		w.bootstrap()
 		bob := registry.User{Name: "bob", Groups: []string{"mills", "dev"}}
 		require.Equal(t, []any{"bob", []any{"dev", "mills", "system:authenticated"}}, w.at(w.who.Certificate(bob)))
-		other, err := identity.New(informers.New(), identity.Options{Authorizer: w.policy})
-		require.NoError(t, err)
+		other := must.Get(identity.New(informers.New(), identity.Options{Authorizer: w.policy}))(t)
 		require.Equal(t, 401, w.at(other.Certificate(bob)), "signed by another authority")
 	})
 }

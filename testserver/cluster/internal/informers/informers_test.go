@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
@@ -93,22 +94,19 @@ func TestRefreshCallsHandlers(t *testing.T) {
 	server, factory := newServer()
 	var seen []string
 	informer := factory.Core().V1().ConfigMaps().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	must.Get(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { seen = append(seen, "add "+o.(*corev1.ConfigMap).Data["a"]) },
 		UpdateFunc: func(old, o any) {
 			seen = append(seen, "update "+old.(*corev1.ConfigMap).Data["a"]+" "+o.(*corev1.ConfigMap).Data["a"])
 		},
 		DeleteFunc: func(o any) { seen = append(seen, "delete "+o.(*corev1.ConfigMap).Data["a"]) },
-	})
-	require.NoError(t, err)
+	}))(t)
 	factory.Refresh()
 	require.Empty(t, seen)
-	_, err = server.Create(configMaps, configMap("default", "a", "1"))
-	require.NoError(t, err)
+	must.Get(server.Create(configMaps, configMap("default", "a", "1")))(t)
 	factory.Refresh()
 	factory.Refresh()
-	_, err = server.Update(configMaps, configMap("default", "a", "2"))
-	require.NoError(t, err)
+	must.Get(server.Update(configMaps, configMap("default", "a", "2")))(t)
 	factory.Refresh()
 	require.NoError(t, server.Delete(configMaps, api.Key{Namespace: "default", Name: "a"}))
 	factory.Refresh()
@@ -121,8 +119,7 @@ func TestEmpty(t *testing.T) {
 	server, factory := newServer()
 	require.True(t, factory.Empty(resource))
 	require.True(t, factory.Empty(schema.GroupVersionResource{Resource: "unknown"}))
-	_, err := server.Create(configMaps, configMap("default", "a", "1"))
-	require.NoError(t, err)
+	must.Get(server.Create(configMaps, configMap("default", "a", "1")))(t)
 	require.False(t, factory.Empty(resource))
 	require.NoError(t, server.Delete(configMaps, api.Key{Namespace: "default", Name: "a"}))
 	require.True(t, factory.Empty(resource))

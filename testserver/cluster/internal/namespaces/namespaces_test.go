@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/namespaces"
@@ -47,8 +48,7 @@ func create(k *testkit.Kit, r api.Resource, name string, finalizers ...string) {
 
 func release(k *testkit.Kit, r api.Resource, name string) {
 	k.Helper()
-	_, err := k.Server.Edit(r, api.Key{Namespace: "shop", Name: name}, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
-	require.NoError(k, err)
+	must.Get(k.Server.Edit(r, api.Key{Namespace: "shop", Name: name}, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }))(k)
 }
 
 // conditions returns the conditions that are true: the reasons and messages.
@@ -133,8 +133,7 @@ func TestOtherFinalizersOfTheNamespace(t *testing.T) {
 		client := apiclient.Subresource[*corev1.Namespace, *corev1.Namespace](k.Client, namespaced, shop, "finalize")
 		ns := testkit.Get[*corev1.Namespace](k, namespaced, shop)
 		ns.Spec.Finalizers = append(ns.Spec.Finalizers, "leat.example/f")
-		_, err := client.Update(k.Context(), ns, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		must.Get(client.Update(k.Context(), ns, metav1.UpdateOptions{}))(t)
 		create(k, configMaps, "a")
 		testkit.Delete(k, namespaced, shop)
 		k.Pass(time.Minute)
@@ -142,8 +141,7 @@ func TestOtherFinalizersOfTheNamespace(t *testing.T) {
 		require.Equal(t, []corev1.FinalizerName{"leat.example/f"}, ns.Spec.Finalizers)
 		require.Empty(t, testkit.List[*corev1.ConfigMap](k, configMaps, "shop"))
 		ns.Spec.Finalizers = nil
-		_, err = client.Update(k.Context(), ns, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		must.Get(client.Update(k.Context(), ns, metav1.UpdateOptions{}))(t)
 		require.False(t, testkit.Has(k, namespaced, shop))
 	})
 }

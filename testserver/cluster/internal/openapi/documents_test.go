@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/definitions"
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
@@ -45,14 +46,12 @@ func decode(t testing.TB, res *http.Response) tree {
 
 // published is the folder of the documents that Kubernetes publishes with its source.
 func published(t testing.TB) string {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
-	require.NoError(t, err)
+	out := must.Get(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output())(t)
 	return filepath.Join(strings.TrimSpace(string(out)), "api", "openapi-spec")
 }
 
 func read(t testing.TB, path string) tree {
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	var out tree
 	require.NoError(t, json.Unmarshal(data, &out))
 	return out

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
@@ -47,8 +48,7 @@ func newWorld(t *testing.T) *world {
 
 func tree(t *testing.T, r api.Resource, body string) object.Tree {
 	t.Helper()
-	out, err := object.Decode([]byte(body))
-	require.NoError(t, err)
+	out := must.Get(object.Decode([]byte(body)))(t)
 	out["kind"], out["apiVersion"] = r.Kind, r.GroupVersion().String()
 	return out
 }
@@ -59,8 +59,7 @@ func (w *world) make(r api.Resource, body string) {
 	if r.Namespaced {
 		u.SetNamespace("default")
 	}
-	_, err := w.server.Create(r, u)
-	require.NoError(w, err)
+	must.Get(w.server.Create(r, u))(w)
 }
 
 // write returns the error of a write by ann.
@@ -176,8 +175,7 @@ func TestBootstrapRolesAreComplete(t *testing.T) {
 	w := newWorld(t)
 	var names []string
 	for _, o := range rbac.Bootstrap() {
-		encoded, err := json.Marshal(o)
-		require.NoError(t, err)
+		encoded := must.Get(json.Marshal(o))(t)
 		r := clusterBindings
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:
@@ -191,8 +189,7 @@ func TestBootstrapRolesAreComplete(t *testing.T) {
 		}
 		u := &unstructured.Unstructured{}
 		require.NoError(t, json.Unmarshal(encoded, &u.Object))
-		_, err = w.server.Create(r, u)
-		require.NoError(t, err)
+		must.Get(w.server.Create(r, u))(t)
 	}
 	for _, name := range []string{"admin", "edit", "view", "cluster-admin", "system:discovery", "system:controller:job-controller"} {
 		require.True(t, slices.Contains(names, name), name)

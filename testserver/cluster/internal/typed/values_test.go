@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver/cluster/internal/typed"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -17,9 +18,8 @@ import (
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
 func pod(t *testing.T) object.Tree {
-	tree, err := object.Decode([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new","labels":{"a":"b"},
-		"managedFields":[{"manager":"m","operation":"Update","fieldsV1":{"f:spec":{}}}]},"spec":{"containers":[{"name":"c","resources":{}}]}}`))
-	require.NoError(t, err)
+	tree := must.Get(object.Decode([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new","labels":{"a":"b"},
+		"managedFields":[{"manager":"m","operation":"Update","fieldsV1":{"f:spec":{}}}]},"spec":{"containers":[{"name":"c","resources":{}}]}}`)))(t)
 	return tree
 }
 
@@ -35,8 +35,7 @@ func TestAValueIsTakenOnceWithTheMetadataOfItsTree(t *testing.T) {
 			internal.Name, internal.Annotations = "old", map[string]string{"old": ""}
 			typed.Leave(v, podKind, internal)
 		}
-		first, err := typed.Take(v, podKind, pod(t))
-		require.NoError(t, err)
+		first := must.Get(typed.Take(v, podKind, pod(t)))(t)
 		require.Nil(t, v.Sent)
 		got := first.(*core.Pod)
 		require.Equal(t, "from the value", got.Spec.NodeName)
@@ -44,8 +43,7 @@ func TestAValueIsTakenOnceWithTheMetadataOfItsTree(t *testing.T) {
 		require.Equal(t, map[string]string{"a": "b"}, got.Labels)
 		require.Nil(t, got.Annotations)
 		require.Equal(t, "m", got.ManagedFields[0].Manager)
-		second, err := typed.Take(v, podKind, pod(t))
-		require.NoError(t, err)
+		second := must.Get(typed.Take(v, podKind, pod(t)))(t)
 		require.NotSame(t, first, second)
 		require.Empty(t, second.(*core.Pod).Spec.NodeName)
 	}
@@ -54,14 +52,12 @@ func TestAValueIsTakenOnceWithTheMetadataOfItsTree(t *testing.T) {
 
 func TestAValueOfAnotherKindIsNotTaken(t *testing.T) {
 	v := &registry.Values{Sent: &corev1.Binding{}}
-	got, err := typed.Take(v, podKind, pod(t))
-	require.NoError(t, err)
+	got := must.Get(typed.Take(v, podKind, pod(t)))(t)
 	require.Equal(t, "c", got.(*core.Pod).Spec.Containers[0].Name)
 	require.Nil(t, v.Sent)
 
 	typed.Leave(v, corev1.SchemeGroupVersion.WithKind("Binding"), &core.Binding{})
-	got, err = typed.Take(v, podKind, pod(t))
-	require.NoError(t, err)
+	got = must.Get(typed.Take(v, podKind, pod(t)))(t)
 	require.Equal(t, "c", got.(*core.Pod).Spec.Containers[0].Name)
 	require.Nil(t, v.Sent)
 }
@@ -72,23 +68,19 @@ func TestUntypedPutsTheSetsOfFieldsBack(t *testing.T) {
 	require.Nil(t, value.ManagedFields[0].FieldsV1)
 	require.Equal(t, pod(t), tree, "Take does not change its tree")
 	value.Spec.NodeName = "n"
-	got, err := typed.Untyped(value, podKind, tree)
-	require.NoError(t, err)
+	got := must.Get(typed.Untyped(value, podKind, tree))(t)
 	require.Equal(t, object.Metadata(pod(t))["managedFields"], object.Metadata(got)["managedFields"])
 	require.Equal(t, "n", object.TextAt(got, "spec", "nodeName"))
 
 	value.ManagedFields = nil
-	got, err = typed.Untyped(value, podKind, tree)
-	require.NoError(t, err)
+	got = must.Get(typed.Untyped(value, podKind, tree))(t)
 	require.NotContains(t, object.Metadata(got), "managedFields")
 }
 
 // versioned returns what Take returns for a tree, in the version of the tree.
 func versioned(t *testing.T, tree object.Tree) *corev1.Pod {
-	value, err := typed.Take(nil, podKind, tree)
-	require.NoError(t, err)
-	out, err := legacyscheme.Scheme.ConvertToVersion(value, corev1.SchemeGroupVersion)
-	require.NoError(t, err)
+	value := must.Get(typed.Take(nil, podKind, tree))(t)
+	out := must.Get(legacyscheme.Scheme.ConvertToVersion(value, corev1.SchemeGroupVersion))(t)
 	return out.(*corev1.Pod)
 }
 
