@@ -43,7 +43,7 @@ test-all: ## every test of the root module
 
 # These packages, and these tests of others, use one goroutine: they decode, compare with encoding/json, or count bytes.
 # The race detector cannot find anything in them, and makes them up to eight times as slow. make test-all runs them.
-SEQUENTIAL = api/hashrange cmd/leat/internal/fielddiff cmd/leat/internal/goal internal/archtest \
+SEQUENTIAL = api/hashrange cmd/leat/internal/fielddiff internal/archtest \
 	internal/quote internal/regularfile internal/trie internal/visible observe/recording/internal/frame \
 	reconcile/owner testserver/internal/object testserver/internal/registry
 SEQUENTIAL_TESTS = LikeReference$$|^TestAContextEndsALarge|^Test(AQuantityIsOfAnOrdinaryLength|ErrorsQuoteNothingOfAnObject)$$|^Test(BytesOfOneChange|BytesOfAnObject)$$|^Test(RelistOfKnownObjects|Skipping)DoesNotAllocate$$

@@ -108,34 +108,6 @@ func TestWatchOnce(t *testing.T) {
 	require.Contains(t, l.lines(t, "watch", "widgets", "--once", "-o", "json")[0], `"size":1`)
 }
 
-func TestWaitFor(t *testing.T) {
-	c := newCollection(t, pods, podBody)
-	l := newCommandLine(t, c.namespace)
-	wait := l.command(t.Context(), "wait", "po/web", "--for=condition=Ready", "--timeout=1m")
-	var stdout, stderr bytes.Buffer
-	wait.Stdout, wait.Stderr = &stdout, &stderr
-	must.Get(c.create(t.Context(), "web", labelSet{"app": "web"}))(t)
-	require.NoError(t, wait.Start())
-	status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-	must.Get(server.Must(t.Context(), http.MethodPatch, c.path("web", "status"), status))(t)
-	require.NoError(t, wait.Wait(), "%s", &stderr)
-	require.Contains(t, stdout.String(), "web")
-	l.lines(t, "wait", "pods", "-l", "app=web", "--for=jsonpath={.status.phase}=Running", "--timeout=10s")
-
-	late := l.command(t.Context(), "wait", "pod", "web", "--for=condition=Ready=False", "--timeout=1s")
-	stderr.Reset()
-	late.Stderr = &stderr
-	var exit *exec.ExitError
-	require.ErrorAs(t, late.Run(), &exit)
-	require.Equal(t, 1, exit.ExitCode())
-	require.Contains(t, stderr.String(), "web")
-
-	gone := l.command(t.Context(), "wait", "pods/web", "--for=delete", "--timeout=1m") // the object may be gone before the command starts
-	require.NoError(t, gone.Start())
-	require.NoError(t, c.delete(t.Context(), "web"))
-	require.NoError(t, gone.Wait())
-}
-
 // expectedKeys returns the keys of a plain list, in order.
 func expectedKeys(t *testing.T, c *collection, labels, fields string) []string {
 	t.Helper()

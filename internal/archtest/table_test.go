@@ -107,7 +107,6 @@ var confined = []layer{
 	{"github.com/prometheus", "metrics program cmd/* examples/*"},
 	{"github.com/spf13", "cmd/* examples/*"},
 	{"github.com/klauspost/compress", "observe/recording"},
-	{"github.com/theory/jsonpath", "cmd/*"},
 	{"golang.org/x/term", "apiclient/exec"},
 	{"sigs.k8s.io/yaml", "apiclient/kubeconfig testserver/faultplan testserver/internal/wire testserver/internal/writer internal/serve cmd/* examples/*"},
 	{"go.yaml.in/yaml", ""},

@@ -9,7 +9,7 @@
 //
 // Rules in CEL are compiled when a definition with rules is validated, and once more when an object of its version is
 // first written. A server without such rules never builds the environment of CEL: 28 ms and 0.8 MB of heap for the
-// first definition (BenchmarkFirstRule).
+// first definition.
 //
 // # Promises
 //
