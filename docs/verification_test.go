@@ -58,7 +58,7 @@ func TestThePageCountsTheMethods(t *testing.T) {
 	row("mutation", "one package a run", "changes of a line that no test notices", "make mutate PACKAGE=./deltafifo")
 	row("end to end, under faults", count(matches(testFiles(t, "e2e"), `^func Test`), "tests"), "a real etcd and kube-apiserver, killed, compacted and restored; the test server compared with it", "make e2e")
 	row("soak", "two minutes in CI, hours by hand", "churn, faults and restarts; memory, goroutines and descriptors stay flat", "make soak SOAKTIME=4h")
-	row("suites of other projects", count(files("../e2e/conformance/*/*_test.go"), "files of tests"), "client-go, controller-runtime, kube-controller-manager, Helm, clients of three other languages, and envtest's users on leat", "make conformance-all")
+	row("suites of other projects", count(files("../e2e/conformance/*/*_test.go"), "files of tests"), "client-go, controller-runtime, kube-controller-manager, Helm, clients of three other languages, and envtest's users on leat", "make conformance-all conformance-projects")
 	row("patterns of Sieve", count(matches(read("../testkit/patterncases_test.go"), `^\t\tkind: `), "patterns"), "mistakes of controllers, below", "go test -run TestPatterns ./testkit")
 
 	text := read(path)

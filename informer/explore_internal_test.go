@@ -613,10 +613,11 @@ func (b BrokenRule) Counterexample(t *testing.T) (why, broken, whole string) {
 		steps = append(steps, s)
 		shown = append(shown, stepWords.Replace(name)+"\n"+bad.sides(good))
 	}
+	why, _, _ = strings.Cut(report.Failure.Error(), "\n")
+	report.Failure = errors.New(strings.ReplaceAll(why, "h0", "the handler"))
 	explore.Save(t, "../docs/counterexamples/"+b.Name+".txt", strings.ToUpper(b.Rule[:1])+b.Rule[1:]+".", "Each handler gets a legal history of each object, and ends with the state of the cache (package informer, 1).", report, shown)
 	m.Close(bad)
 	m.Close(good)
-	why, _, _ = strings.Cut(report.Failure.Error(), "\n")
 	return why, newRun(b.breaks).transcript(steps), newRun(nil).transcript(steps)
 }
 

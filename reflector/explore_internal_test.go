@@ -490,7 +490,7 @@ func (w sight) check() sight {
 	case w.at(w.viewVersion).version() <= w.version && !w.restore.asked && w.trustUp <= 30*time.Second:
 		w.restore.excused = true
 	default:
-		w.wrong = fmt.Sprintf("the client trusts version %s although the server was restored (it answered for %v since, asked %v)", w.viewVersion, w.trustUp, w.restore.asked)
+		w.wrong = fmt.Sprintf("the client trusts version %s although the server was restored, and has answered for %v since", w.viewVersion, w.trustUp)
 	}
 	return w
 }

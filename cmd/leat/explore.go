@@ -44,10 +44,10 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [NAME | --page]",
 		Short: "Show step by step how a promise breaks without one of leat's rules",
-		Long: `Show counterexamples that the exhaustive exploration has found: each breaks one rule of leat, and is the shortest way
-from there to a broken promise. Without a name, list them. With one, print its steps, and what the server, the client, the
-cache and the handler have after each. A star marks what the step has changed. With --page, serve a page that goes through
-the steps, until an interrupt. See docs/exploration.md.`,
+		Long: `Show counterexamples that the exhaustive exploration has found. In each, one rule or one condition of leat is broken on
+purpose, and the steps are the shortest way from there to a broken promise. Without a name, list them. With one, print its
+steps, and what each part has after each. A star marks what the step has changed. With --page, serve a page that goes
+through the steps, until an interrupt. See docs/exploration.md.`,
 		Example: `  leat explore
   leat explore forgotten_doubt
   leat explore --page`,
@@ -135,7 +135,7 @@ func parseCounterexample(name, text string) counterexample {
 }
 
 func (c *counterexample) print(out *lines) {
-	out.printf("The broken rule: %s\nThe promise: %s\n", c.Rule, c.Promise)
+	out.printf("What is wrong: %s\nThe promise: %s\n", c.Rule, c.Promise)
 	for _, s := range c.Steps {
 		out.printf("\n%d. %s\n", s.Number, s.What)
 		for _, p := range s.Parts {

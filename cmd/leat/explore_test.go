@@ -45,7 +45,7 @@ func TestExploreMarksWhatAStepChanges(t *testing.T) {
 	c := parseCounterexample("x", "Rule: r.\nPromise: p.\nFailure: f: g\n\n0. begin\n   a: one\n   b: two\n1. go on\n   a: one\n   b: 3\n")
 	out := newOutput()
 	c.print(newLines(out))
-	require.Equal(t, "The broken rule: r.\nThe promise: p.\n\n0. begin\n   a                      one\n   b                      two\n\n"+
+	require.Equal(t, "What is wrong: r.\nThe promise: p.\n\n0. begin\n   a                      one\n   b                      two\n\n"+
 		"1. go on\n   a                      one\n * b                      3\n\nThe promise is broken: f: g.\n", out.String())
 }
 

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
@@ -23,7 +22,8 @@ import (
 func TestCronJobStartsJobs(t *testing.T) {
 	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
 		k.Server.Define(testserver.Definition{Resource: cronJobs}) // instead of a CustomResourceDefinition
-		p := must.Get(newCronJobs(program.Options{Name: "cronjob", Client: k.Client, Logger: k.Logger}))(t)
+		p, err := newCronJobs(program.Options{Name: "cronjob", Client: k.Client, Logger: k.Logger})
+		require.NoError(t, err)
 		k.Start(p.Run)
 		c := &CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}}
 		c.Spec.Every.Duration = time.Hour
@@ -39,7 +39,8 @@ func TestCronJobStartsJobs(t *testing.T) {
 
 // TestManifestFitsTheProgram compares the definition with the Go type, and the role with the table of the page.
 func TestManifestFitsTheProgram(t *testing.T) {
-	text := must.Get(os.ReadFile("manifest.yaml"))(t)
+	text, err := os.ReadFile("manifest.yaml")
+	require.NoError(t, err)
 	definition, role, found := strings.Cut(string(text), "\n---\n")
 	require.True(t, found)
 	var d struct {
@@ -61,7 +62,8 @@ func TestManifestFitsTheProgram(t *testing.T) {
 	require.Equal(t, cronJobs.Plural+"."+cronJobs.Group, d.Metadata.Name)
 	require.Contains(t, d.Spec.Versions[0].Subresources, "status")
 
-	page := must.Get(os.ReadFile("../../docs/operator.md"))(t)
+	page, err := os.ReadFile("../../docs/operator.md")
+	require.NoError(t, err)
 	var r rbacv1.ClusterRole
 	require.NoError(t, yaml.UnmarshalStrict([]byte(role), &r))
 	for _, rule := range r.Rules {
@@ -74,10 +76,12 @@ func TestManifestFitsTheProgram(t *testing.T) {
 func TestPageShowsTheProgram(t *testing.T) {
 	var source strings.Builder
 	for _, name := range []string{"types.go", "main.go", "reconcile.go", "main_test.go"} {
-		content := must.Get(os.ReadFile(name))(t)
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
 		source.Write(content)
 	}
-	page := must.Get(os.ReadFile("../../docs/operator.md"))(t)
+	page, err := os.ReadFile("../../docs/operator.md")
+	require.NoError(t, err)
 	shown := 0
 	for block := range strings.SplitSeq(string(page), "```") {
 		if code, ok := strings.CutPrefix(block, "go\n"); ok {

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver/faults"
@@ -29,7 +28,8 @@ func withAgent(t *testing.T, test func(k *testkit.Kit, a *agent, out *strings.Bu
 		pod(k, "here", "n1", "10.0.0.1")
 		pod(k, "elsewhere", "n2", "10.0.0.2")
 		out := &strings.Builder{} // only the worker writes, and only while the test waits
-		a := must.Get(newAgent(program.Options{Name: "nodeagent", Client: k.Client, Logger: k.Logger}, "n1", out))(t)
+		a, err := newAgent(program.Options{Name: "nodeagent", Client: k.Client, Logger: k.Logger}, "n1", out)
+		require.NoError(t, err)
 		k.Start(a.program.Run)
 		test(k, a, out)
 	})
@@ -83,7 +83,8 @@ func TestAgentNeedsANode(t *testing.T) {
 
 // TestManifestFitsTheAgent checks what the manifest and the program must agree on.
 func TestManifestFitsTheAgent(t *testing.T) {
-	text := must.Get(os.ReadFile("manifest.yaml"))(t)
+	text, err := os.ReadFile("manifest.yaml")
+	require.NoError(t, err)
 	documents := strings.Split(string(text), "\n---\n")
 	require.Len(t, documents, 4)
 	var role rbacv1.ClusterRole
@@ -94,7 +95,8 @@ func TestManifestFitsTheAgent(t *testing.T) {
 	main := set.Spec.Template.Spec.Containers[0]
 	require.Equal(t, "NODE_NAME", main.Env[0].Name)
 	require.Equal(t, "spec.nodeName", main.Env[0].ValueFrom.FieldRef.FieldPath)
-	soft := must.Get(resource.ParseQuantity(strings.TrimSuffix(main.Env[1].Value, "B")))(t)
+	soft, err := resource.ParseQuantity(strings.TrimSuffix(main.Env[1].Value, "B"))
+	require.NoError(t, err)
 	require.Equal(t, 3*main.Resources.Limits.Memory().Value(), 4*soft.Value(), "GOMEMLIMIT is three quarters of the limit")
 	require.EqualValues(t, 8081, main.Ports[0].ContainerPort)
 }
@@ -102,7 +104,8 @@ func TestManifestFitsTheAgent(t *testing.T) {
 // TestPageShowsTheAgent holds docs/agent.md to the code, to the manifest and to the figures of the bench.
 func TestPageShowsTheAgent(t *testing.T) {
 	read := func(name string) string {
-		content := must.Get(os.ReadFile(name))(t)
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
 		return string(content)
 	}
 	page, figures := read("../../docs/agent.md"), read("../../docs/benchmarks/rows.md")

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -29,14 +28,16 @@ func TestEachLayerPrintsThePod(t *testing.T) {
 	server := testserver.New(testserver.Options{})
 	served := make(chan error, 1)
 	go func() { served <- server.Run(serving) }()
-	client := must.Get(apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport}))(t)
-	must.Get(apiclient.NewTyped[*unstructured.Unstructured](client, podsResource, "default").Create(t.Context(), &unstructured.Unstructured{
+	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+	require.NoError(t, err)
+	_, err = apiclient.NewTyped[*unstructured.Unstructured](client, podsResource, "default").Create(t.Context(), &unstructured.Unstructured{
 		Object: map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{
 				"nodeName": "n1", "containers": []any{map[string]any{"name": "main", "image": "a:1"}},
 			},
 		},
-	}, metav1.CreateOptions{}))(t)
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
 	for layer, want := range map[string]string{
 		"client": "a is on n1\n", "informer": "Added a\n", "index": "1 pods on the node of a\n",
 		"controller": "reconcile default/a: cached true\n", "program": "default/a is on n1\n",
@@ -56,8 +57,10 @@ func TestEachLayerPrintsThePod(t *testing.T) {
 
 // TestPageShowsTheLayers holds the code of docs/quickstart.md to the code that is run here.
 func TestPageShowsTheLayers(t *testing.T) {
-	page := must.Get(os.ReadFile("../../docs/quickstart.md"))(t)
-	source := must.Get(os.ReadFile("main.go"))(t)
+	page, err := os.ReadFile("../../docs/quickstart.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("main.go")
+	require.NoError(t, err)
 	shown := 0
 	for block := range strings.SplitSeq(string(page), "```") {
 		if code, ok := strings.CutPrefix(block, "go\n"); ok {

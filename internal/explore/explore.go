@@ -143,7 +143,7 @@ func Replay[S any](w World[S], choices []int) (lines []string) {
 		s = next
 		lines = append(lines, w.Describe(s))
 	}
-	for n := 0; w.Fair != nil && n < w.FairSteps && w.Check(s) == nil; n++ {
+	for n := 0; w.Fair != nil && n <= w.FairSteps && w.Check(s) == nil; n++ {
 		next, good := w.Fair(s)
 		if good {
 			break

@@ -663,7 +663,7 @@ func TestExploreFindsBrokenRules(t *testing.T) {
 				return cmp.Or(strings.TrimPrefix(w.last, "fair: "), "nobody holds the lease") + w.sides()
 			}
 			synctest.Test(t, func(t *testing.T) {
-				explore.Save(t, "../../docs/counterexamples/"+file+".txt", v.rule, "At most one replica leads at a time (package leaderelection, 1).", r, explore.Replay(v.w, r.Choices))
+				explore.Save(t, "../../docs/counterexamples/"+file+".txt", v.rule, "At most one replica leads at a time, if no clock is 1.5 times as fast as another (package leaderelection, 1).", r, explore.Replay(v.w, r.Choices))
 			})
 		})
 	}

@@ -46,7 +46,19 @@ type Behaviour struct {
 }
 
 // Stages are changes of pods and nodes that a file describes: crashes, evictions, conditions, and others.
-type Stages struct{ list []stages.Stage }
+type Stages struct {
+	// OnError gets the errors of actions that are tried again, except conflicts and refused evictions. It may be called
+	// from several goroutines. Nil ignores them.
+	OnError func(error)
+
+	list []stages.Stage
+}
+
+func (s *Stages) report(err error) {
+	if s.OnError != nil {
+		s.OnError(fmt.Errorf("cluster: %w", err))
+	}
+}
 
 // ParseStages reads stages, a list in YAML or JSON. docs/serve.md describes it. An error names the stage.
 func ParseStages(file []byte) (*Stages, error) {
@@ -54,7 +66,7 @@ func ParseStages(file []byte) (*Stages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	return &Stages{list}, nil
+	return &Stages{list: list}, nil
 }
 
 // withoutControllers returns the behaviour without what it has by default.
@@ -157,7 +169,7 @@ func (b Behaviour) parts(lenient bool, ca []byte, garbage <-chan struct{}) []par
 	}
 	if b.Stages != nil {
 		out = append(out, part{"kubelet", func(c *apiclient.Client) func(context.Context) error {
-			return stages.New(c, b.Stages.list).Run
+			return stages.New(c, b.Stages.list, b.Stages.report).Run
 		}, nil})
 	}
 	return out

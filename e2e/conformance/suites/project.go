@@ -179,11 +179,12 @@ func (p *Project) Run(ctx context.Context, assets string) (Outcome, error) {
 			return out, fmt.Errorf("suites: %w", err)
 		}
 		done := make(chan error)
+		var runErr error
 		go func() { done <- run.Wait() }()
 		tick := time.NewTicker(200 * time.Millisecond)
 		for running := true; running; {
 			select {
-			case <-done: // the report has what failed
+			case runErr = <-done:
 				running = false
 			case <-tick.C:
 				out.Peak = max(out.Peak, memory(run.Process.Pid))
@@ -196,8 +197,13 @@ func (p *Project) Run(ctx context.Context, assets string) (Outcome, error) {
 			return out, fmt.Errorf("%w\n%s", errors.Join(err, ctx.Err()), output.Bytes())
 		}
 		short := strings.TrimPrefix(suite.Package, p.module+"/")
+		failed := false
 		for name, r := range results {
 			out.results[short+": "+name] = r
+			failed = failed || r.Failed
+		}
+		if runErr != nil && !failed { // a test that is not a spec
+			return out, fmt.Errorf("suites: %s: %w\n%s", suite.Package, runErr, output.Bytes())
 		}
 	}
 	return out, nil
@@ -260,6 +266,17 @@ func (o Outcome) Passed() (passed, all int) {
 		}
 	}
 	return passed, len(o.results)
+}
+
+// Failed returns the specs that fail, with what they say. One of them may be BeforeSuite, without which no spec runs.
+func (o Outcome) Failed() map[string]string {
+	out := map[string]string{}
+	for name, r := range o.results {
+		if r.Failed {
+			out[name] = r.Message
+		}
+	}
+	return out
 }
 
 // Differences returns the specs that pass in o and not in other, with what they say.

@@ -76,10 +76,15 @@ func TestProjects(t *testing.T) {
 	if assets == "" {
 		command := exec.Command("go", "run", "./cmd/leat-server", "assets", t.TempDir())
 		command.Dir = filepath.Join("..", "..", "..", "testserver", "cluster")
+		command.Stderr = os.Stderr
 		assets = strings.TrimSpace(string(must.Get(command.Output())(t)))
 	}
 	expected := suites.ReadFailures(string(must.Get(os.ReadFile("testdata/projects.txt"))(t)))
 	names := strings.Fields(*chosen)
+	for _, name := range names {
+		known := slices.ContainsFunc(projects, func(p suites.Project) bool { return p.Name == name })
+		require.True(t, known || name == "all", "no project is named %q; names are separated by spaces", name)
+	}
 	for _, p := range projects {
 		if *chosen != "all" && !slices.Contains(names, p.Name) {
 			continue
@@ -88,7 +93,12 @@ func TestProjects(t *testing.T) {
 			require.NoError(t, p.Build(t.Context(), t.TempDir()))
 			onReal := must.Get(p.Run(t.Context(), realPrograms))(t)
 			here := must.Get(p.Run(t.Context(), assets))(t)
+			passed, all := onReal.Passed()
+			require.Positive(t, passed, "no spec passes with the real programs: %v", onReal.Failed())
 			found := onReal.Differences(here)
+			if len(found) > 0 {
+				t.Logf("with leat-server, these fail: %v", here.Failed())
+			}
 			for name, message := range found {
 				if !expected[p.Name+" "+name] {
 					t.Errorf("%s passes with the real programs only:\n%s", name, message)
@@ -97,7 +107,6 @@ func TestProjects(t *testing.T) {
 			for name, message := range here.Differences(onReal) {
 				t.Logf("%s passes with leat-server only:\n%s", name, message)
 			}
-			passed, all := onReal.Passed()
 			row := fmt.Sprintf("| %s %s | %d | %d | %d | %s | %s | %d MB | %d MB |", p.Name, p.Version, all, passed, passed-len(found),
 				onReal.Took.Round(time.Second), here.Took.Round(time.Second), onReal.Peak>>20, here.Peak>>20)
 			t.Log(row)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/examples/webhooks/hooks"
-	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/webhook"
 )
 
@@ -24,7 +23,8 @@ func spec(more string) string {
 // send sends a review to a server with the webhooks, and returns the response in the answer.
 func send(t *testing.T, path, review string) map[string]any {
 	t.Helper()
-	s := must.Get(webhook.New(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"}))(t)
+	s, err := webhook.New(webhook.Options{CertFile: "tls.crt", KeyFile: "tls.key"})
+	require.NoError(t, err)
 	hooks.Add(s, hooks.Rules{}, hooks.Rules{})
 	request := httptest.NewRequest("POST", path, strings.NewReader(review))
 	request.Header.Set("Content-Type", "application/json")
@@ -91,7 +91,8 @@ func TestOldClientsLoseNothing(t *testing.T) {
 	require.Equal(t, map[string]any{"suspend": true, "backoffLimit": 3.0}, old["spec"].(map[string]any)["runPolicy"])
 	require.Contains(t, old["spec"].(map[string]any)["tfReplicaSpecs"], "Worker")
 	old["spec"].(map[string]any)["runPolicy"] = map[string]any{"backoffLimit": 5}
-	text := must.Get(json.Marshal(old))(t)
+	text, err := json.Marshal(old)
+	require.NoError(t, err)
 	back := send(t, hooks.ConvertPath, conversion("v1", string(text)))["convertedObjects"].([]any)[0].(map[string]any)
 	require.Equal(t, "AllWorkers", back["spec"].(map[string]any)["successPolicy"])
 	require.Equal(t, 5.0, back["spec"].(map[string]any)["backoffLimit"])

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 
+	"github.com/leatproject/leat/internal/regularfile"
 	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
@@ -20,6 +20,7 @@ type clusterFlags struct {
 	stages          string
 	rbac, envtest   bool
 	enable, disable names
+	warn            func(error)
 }
 
 // names is a flag with a list of names, separated by commas. It may be repeated.
@@ -86,13 +87,14 @@ func (c *clusterFlags) backend(o testserver.Options, lenient bool) (serve.Backen
 		co.Behaviour.Nodes = &cluster.Nodes{Count: c.nodes}
 	}
 	if c.stages != "" {
-		file, err := os.ReadFile(c.stages)
+		file, err := regularfile.Read(c.stages)
 		if err != nil {
 			return serve.Backend{}, &serve.UsageError{Err: fmt.Errorf("--stages: %w", err)}
 		}
 		if co.Behaviour.Stages, err = cluster.ParseStages(file); err != nil {
 			return serve.Backend{}, &serve.UsageError{Err: fmt.Errorf("--stages %s: %w", c.stages, err)}
 		}
+		co.Behaviour.Stages.OnError = c.warn
 	}
 	if !lenient && !c.behaviour.NoServiceAccounts {
 		co.EnableAdmissionPlugins = append(co.EnableAdmissionPlugins, serviceAccount)

@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
 	o.Flags(flags)
-	var c clusterFlags
+	c := clusterFlags{warn: func(err error) { fmt.Fprintf(stderr, "leat-server: %v\n", err) }}
 	c.add(flags)
 	err := flags.Parse(args)
 	switch {

@@ -6,7 +6,7 @@
 // # Example
 //
 //	list, err := stages.Parse(file)
-//	err = stages.New(client, list).Run(ctx) // blocks until ctx ends
+//	err = stages.New(client, list, onError).Run(ctx) // blocks until ctx ends
 //
 // # Promises
 //
@@ -14,7 +14,7 @@
 //     no longer matches then is left alone.
 //  2. If several stages match, chance decides for one by their weights, and the choice stays while it matches.
 //  3. A stage acts again if the object still matches after the change. A change that changes nothing ends this.
-//  4. An action that fails, such as an eviction that a budget refuses, is tried again.
+//  4. An action that fails, such as an eviction that a budget refuses, is tried again after ten seconds.
 //
 // # Concurrency
 //

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,7 +49,7 @@ type Stage struct {
 	when     cel.Program // nil is true
 }
 
-// Crash says how containers end.
+// Crash says how containers end. Init containers go on, sidecars too.
 type Crash struct {
 	Container string `json:"container,omitempty"` // empty means all that run
 	ExitCode  *int32 `json:"exitCode,omitempty"`  // nil means 1
@@ -63,9 +64,16 @@ type Condition struct {
 	Message string                 `json:"message,omitempty"`
 }
 
+// mostWeight keeps a sum of weights in an int.
+const mostWeight = 1_000_000
+
 // Parse reads a file: a list of stages in YAML or JSON. An error names the stage.
 func Parse(file []byte) ([]Stage, error) {
 	var list []Stage
+	text := bytes.TrimPrefix(bytes.TrimSpace(file), []byte("---"))
+	if _, more, _ := bytes.Cut(text, []byte("\n---")); len(bytes.TrimSpace(more)) > 0 {
+		return nil, errors.New("stages: the file has several YAML documents; write one list")
+	}
 	if err := yaml.UnmarshalStrict(file, &list); err != nil {
 		return nil, fmt.Errorf("stages: the file is not a list of stages: %w", err)
 	}
@@ -91,11 +99,13 @@ func (s *Stage) check() (err error) {
 	case s.Kind != "Pod" && s.Kind != "Node":
 		return fmt.Errorf("kind is %q: it is Pod or Node", s.Kind)
 	case actions != 1:
-		return fmt.Errorf("it has %d of crash, condition, evict, delete, patch and status: it has one", actions)
+		return fmt.Errorf("give exactly one of crash, condition, evict, delete, patch and status, not %d", actions)
 	case s.Kind == "Node" && (s.Crash != nil || s.Evict):
 		return errors.New("crash and evict are for pods")
 	case s.Delay.Duration < 0 || s.Jitter.Duration < 0 || s.Weight < 0:
-		return errors.New("delay, jitter and weight are not negative")
+		return errors.New("delay, jitter and weight must not be negative")
+	case s.Weight > mostWeight:
+		return fmt.Errorf("weight is %d: it is at most %d", s.Weight, mostWeight)
 	case s.Condition != nil && (s.Condition.Type == "" || !statuses[s.Condition.Status]):
 		return fmt.Errorf("condition has the type %q and the status %q: the status is \"True\", \"False\" or \"Unknown\"", s.Condition.Type, s.Condition.Status)
 	}

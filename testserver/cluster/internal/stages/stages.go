@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -27,11 +28,18 @@ var (
 )
 
 // Stages acts on the pods and nodes of a cluster.
-type Stages struct{ runs []func(context.Context) error }
+type Stages struct {
+	onError func(error)
+	runs    []func(context.Context) error
+}
 
-// New returns stages for the pods and nodes that a client reaches. list comes from Parse.
-func New(client *apiclient.Client, list []Stage) *Stages {
-	s := &Stages{}
+// retryPause is the pause after an action that the server has refused.
+const retryPause = 10 * time.Second
+
+// New returns stages for the pods and nodes that a client reaches. list comes from Parse. onError gets each error of an
+// action that is tried again, except conflicts and refused evictions. It may be called from two goroutines.
+func New(client *apiclient.Client, list []Stage, onError func(error)) *Stages {
+	s := &Stages{onError: onError}
 	add(s, client, podResource, list, podWrites(client))
 	add[*corev1.Node](s, client, nodeResource, list, nil)
 	return s
@@ -54,11 +62,12 @@ type object interface {
 
 // kind acts on the objects of one kind. Its controller has one worker, so chosen needs no lock.
 type kind[T object] struct {
-	stages []*Stage
-	cache  *informer.Informer[T]
-	client *apiclient.PartialClient[T]
-	pod    func(context.Context, T, *Stage) error // the actions that only pods have; nil for nodes
-	chosen map[api.Key]choice
+	stages  []*Stage
+	onError func(error)
+	cache   *informer.Informer[T]
+	client  *apiclient.PartialClient[T]
+	pod     func(context.Context, T, *Stage) error // the actions that only pods have; nil for nodes
+	chosen  map[api.Key]choice
 }
 
 // choice is the stage that an object waits for.
@@ -69,7 +78,7 @@ type choice struct {
 }
 
 func add[T object](s *Stages, client *apiclient.Client, r api.Resource, list []Stage, pod func(context.Context, T, *Stage) error) {
-	k := &kind[T]{client: apiclient.NewPartial[T](client, r, ""), pod: pod, chosen: map[api.Key]choice{}}
+	k := &kind[T]{client: apiclient.NewPartial[T](client, r, ""), pod: pod, onError: s.onError, chosen: map[api.Key]choice{}}
 	for i := range list {
 		if list[i].Kind == r.Kind {
 			k.stages = append(k.stages, &list[i])
@@ -105,11 +114,16 @@ func (k *kind[T]) step(ctx context.Context, key api.Key) (controller.Result, err
 	if c.at.After(now) {
 		return controller.Result{RequeueAfter: c.at.Sub(now)}, nil
 	}
-	if err := k.act(ctx, key, o, c.stage); err != nil && !apierrors.IsNotFound(err) {
+	switch err := k.act(ctx, key, o, c.stage); {
+	case err == nil, apierrors.IsNotFound(err):
+		delete(k.chosen, key)
+		return controller.Result{}, nil
+	case apierrors.IsConflict(err): // the cache is late
 		return controller.Result{}, err
+	case !apierrors.IsTooManyRequests(err) && ctx.Err() == nil: // 429: a budget allows no eviction now
+		k.onError(fmt.Errorf("stage %q of %s %s: %w", c.stage.Name, c.stage.Kind, api.FormatKey(key), err))
 	}
-	delete(k.chosen, key)
-	return controller.Result{}, nil
+	return controller.Result{RequeueAfter: retryPause}, nil
 }
 
 // matching returns the stages that select an object.

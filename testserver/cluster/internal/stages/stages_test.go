@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ import (
 // world is a cluster with one simulated node and stages, on fake time.
 type world struct {
 	*testing.T
+	failed *atomic.Pointer[error] // the last error of a stage
 	client *apiclient.Client
 	pods   *apiclient.TypedClient[*corev1.Pod]
 	nodes  *apiclient.TypedClient[*corev1.Node]
@@ -33,6 +35,8 @@ type world struct {
 func inWorld(t *testing.T, file string, test func(world)) {
 	t.Helper()
 	list := must.Get(cluster.ParseStages([]byte(file)))(t)
+	var failed atomic.Pointer[error]
+	list.OnError = func(err error) { failed.Store(&err) }
 	synctest.Test(t, func(t *testing.T) {
 		c := cluster.Start(t, cluster.Options{Behaviour: cluster.Behaviour{
 			Nodes: &cluster.Nodes{Count: 1, Heartbeat: -1}, Stages: list,
@@ -40,7 +44,7 @@ func inWorld(t *testing.T, file string, test func(world)) {
 		client := must.Get(apiclient.New(c.ClientConfig()))(t)
 		synctest.Wait()
 		test(world{
-			t, client, apiclient.NewTyped[*corev1.Pod](client, api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, ""),
+			t, &failed, client, apiclient.NewTyped[*corev1.Pod](client, api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, ""),
 			apiclient.NewTyped[*corev1.Node](client, api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, ""),
 		})
 	})
@@ -124,7 +128,7 @@ func TestConditions(t *testing.T) {
 - {name: missing, kind: Pod, when: object.metadata.annotations.nothing == "x", delete: true}
 - {name: late, kind: Node, delay: 5m, patch: {metadata: {labels: {late: "yes"}}},
    when: '!object.status.conditions.exists(c, c.type == "MemoryPressure" && c.status == "True")'}
-- {name: pressure, kind: Node, delay: 1m, jitter: 1m, weight: 1000000000, condition: {type: MemoryPressure, status: "True"},
+- {name: pressure, kind: Node, delay: 1m, jitter: 1m, weight: 1000000, condition: {type: MemoryPressure, status: "True"},
    when: '!has(object.metadata.labels.relieved) && !object.status.conditions.exists(c, c.type == "MemoryPressure" && c.status == "True")'}
 - {name: relief, kind: Node, delay: 1h, patch: {metadata: {labels: {relieved: "yes"}}},
    when: 'object.status.conditions.exists(c, c.type == "MemoryPressure" && c.status == "True") && !has(object.metadata.labels.relieved)'}
@@ -167,8 +171,9 @@ func TestLosses(t *testing.T) {
 		pass(time.Minute)
 		require.Equal(w, "gone", w.line("b"))
 		require.Contains(w, w.line("a"), "running", "the budget allows no eviction")
+		pass(time.Hour)
 		require.NoError(w, budgets.Delete(w.Context(), key("web"), metav1.DeleteOptions{}))
-		pass(2 * time.Minute)
+		pass(15 * time.Second)
 		require.Equal(w, "gone", w.line("a"))
 	})
 }
@@ -191,15 +196,31 @@ func TestWeights(t *testing.T) {
 	})
 }
 
+// TestRefusedPatch has a patch that the server refuses. The error names the stage, and the others go on.
+func TestRefusedPatch(t *testing.T) {
+	inWorld(t, `
+- {name: wrong, kind: Pod, selector: app=web, patch: {spec: {nodeName: elsewhere}}}
+- {name: right, kind: Pod, selector: app=batch, delete: true}
+`, func(w world) {
+		w.create("a", "web")
+		w.create("b", "batch")
+		pass(time.Minute)
+		require.ErrorContains(w, *w.failed.Load(), `stage "wrong" of Pod default/a: `)
+		require.Equal(w, "gone", w.line("b"))
+	})
+}
+
 func TestParse(t *testing.T) {
 	for file, message := range map[string]string{
 		"": "the file has no stages", "a": "the file is not a list of stages", "- {kind: Pod, delay: 5}": "the file is not a list of stages",
 		"- {kind: Pod, evict: true, dely: 1s}":                                                       `unknown field "dely"`,
 		"- {kind: Job, delete: true}":                                                                `stage 1 (""): kind is "Job": it is Pod or Node`,
-		"- {name: a, kind: Pod}":                                                                     `stage 1 ("a"): it has 0 of crash, condition, evict, delete, patch and status: it has one`,
-		"- {name: a, kind: Pod, evict: true, delete: true}":                                          "it has 2 of crash",
+		"- {name: a, kind: Pod}":                                                                     `stage 1 ("a"): give exactly one of crash, condition, evict, delete, patch and status, not 0`,
+		"- {name: a, kind: Pod, evict: true, delete: true}":                                          "not 2",
 		"- {name: a, kind: Node, evict: true}":                                                       "crash and evict are for pods",
-		"- {name: a, kind: Pod, delay: -1s, evict: true}":                                            "are not negative",
+		"- {name: a, kind: Pod, evict: true}\n---\n- {name: b, kind: Pod, evict: true}":              "several YAML documents",
+		"- {name: a, kind: Pod, evict: true, weight: 1000001}":                                       "weight is 1000001: it is at most 1000000",
+		"- {name: a, kind: Pod, delay: -1s, evict: true}":                                            "must not be negative",
 		"- {name: a, kind: Pod, condition: {type: A, status: 'yes'}}":                                `the status "yes"`,
 		"- {name: a, kind: Pod, selector: '!!', evict: true}":                                        "selector: ",
 		"- {name: a, kind: Pod, when: 'object.', evict: true}":                                       "when: ERROR: <input>:1:8",

@@ -35,7 +35,11 @@ func ParseEtcd(args []string, stdout, stderr io.Writer) (*Flags, int) {
 		fmt.Fprintf(stderr, "flag provided but not defined: -%s\n", unknown.GetSpecifiedName())
 		return nil, 2
 	case errors.As(err, &invalid):
-		fmt.Fprintf(stderr, "invalid value %q for flag -%s: parse error\n", invalid.GetValue(), invalid.GetFlag().Name)
+		form := "invalid value %q for flag -%s: parse error\n"
+		if invalid.GetFlag().Value.Type() == "bool" {
+			form = "invalid boolean value %q for -%s: parse error\n"
+		}
+		fmt.Fprintf(stderr, form, invalid.GetValue(), invalid.GetFlag().Name)
 		return nil, 2
 	case errors.Is(err, pflag.ErrHelp):
 		f.usage(stdout)

@@ -42,6 +42,8 @@ func (v *value) Set(text string) error {
 		_, err = strconv.ParseBool(text)
 	case "int":
 		_, err = strconv.ParseInt(text, 0, 64)
+	case "uint":
+		_, err = strconv.ParseUint(text, 0, 64)
 	case "duration":
 		_, err = time.ParseDuration(text)
 	}
