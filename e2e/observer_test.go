@@ -34,7 +34,7 @@ type observer struct {
 // counts are numbers by app and name of an object.
 type counts map[string]map[string]int
 
-// kind says what an observer keeps of a kind of objects.
+// kind counts the objects of one kind, by app and name.
 type kind[T any] struct {
 	counts counts
 	count  func(T) (app, name string, n int) // an object with n = 0 does not count

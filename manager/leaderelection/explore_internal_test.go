@@ -669,7 +669,7 @@ func TestExploreFindsBrokenRules(t *testing.T) {
 	}
 }
 
-// sides returns what the server has, and what each candidate is. Times are those of a right clock.
+// sides describes the lease and each candidate. Its times are of a correct clock.
 func (w term) sides() string {
 	lease := "free"
 	if holder := holderName(w.lease.holder); holder != "" {

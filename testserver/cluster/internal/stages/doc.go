@@ -1,7 +1,7 @@
 // Package stages changes pods and nodes after a while, as a file says: containers crash, nodes report pressure or
 // disappear, pods are evicted. It stands beside package simulate, which lives the ordinary life of both: a container
 // that a stage ends is restarted as its pod says, and a node whose Ready a stage sets to False does nothing. The idea
-// is that of the stages of kwok; the expressions are CEL, as everywhere else in the API.
+// comes from kwok's stages. Expressions are CEL, as in the rest of the API.
 //
 // # Example
 //

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Stage is one entry of a file. Exactly one of Crash, Condition, Evict, Delete, Patch and Status says what it does.
+// Stage is one entry of a file. It has exactly one action: Crash, Condition, Evict, Delete, Patch or Status.
 type Stage struct {
 	// Name is for messages.
 	Name string `json:"name"`
