@@ -19,28 +19,9 @@ type Options struct {
 	// Selector selects the objects. Object adds the name to its Fields.
 	Selector api.Selector
 
-	// OnWaiting gets the objects that do not meet the condition yet: once after the first list, and again after every
-	// change. It runs on the goroutine of the wait, which blocks until it returns.
-	OnWaiting func([]Waiting)
-
 	// OnError gets every error after which the wait continues: for example an unreachable server or a broken watch. It
-	// runs on another goroutine than OnWaiting, one call at a time.
+	// runs on another goroutine than the condition, one call at a time.
 	OnError func(error)
-}
-
-// Waiting is an object that does not meet its condition yet.
-type Waiting struct {
-	Key    api.Key
-	Exists bool
-	State  string // short, for people; empty if the object does not exist
-}
-
-// String returns a text like "default/web (Ready=False)".
-func (w Waiting) String() string {
-	if !w.Exists {
-		return api.FormatKey(w.Key) + " (does not exist)"
-	}
-	return fmt.Sprintf("%s (%s)", api.FormatKey(w.Key), w.State)
 }
 
 // Until blocks until met returns true for the selected objects, and returns them in that state. It calls met with each
@@ -66,16 +47,16 @@ func Until[T api.Object](ctx context.Context, lw api.ListerWatcher[T], what stri
 	return at, nil
 }
 
-// wait is one running wait. check and o.OnWaiting run on the goroutine of run, and refused is set on the reflector's.
-// Both goroutines have ended their calls when run returns.
+// wait is one running wait. check runs on the goroutine of run, and refused is set on the reflector's. Both goroutines
+// have ended their calls when run returns.
 type wait[T api.Object] struct {
 	lw      api.ListerWatcher[T]
 	o       Options
-	what    string // "condition Ready=True"
+	what    string // "success"
 	subject string // "pods default/web"
 	// check gets the changes of a batch, those of one object in a row, and the cache after them.
-	check   func(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error)
-	waiting func() []Waiting // nil if the wait keeps no list of objects
+	check func(initialList bool, changes []api.Change[T], now *cache.Snapshot[T]) (bool, error)
+	state func() string // nil if the wait follows no single object
 
 	changes []api.Change[T] // of the present batch
 	listed  bool            // check has been called
@@ -141,9 +122,6 @@ func (w *wait[T]) batch(b informer.TracedBatch, now *cache.Snapshot[T]) {
 	}
 	w.met, w.failed = w.check(b.InitialList, changes, now)
 	w.listed = true
-	if !w.done() && w.waiting != nil && w.o.OnWaiting != nil && (b.InitialList || len(changes) > 0) {
-		w.o.OnWaiting(w.waiting())
-	}
 }
 
 func (w *wait[T]) done() bool { return w.met || w.failed != nil }
@@ -154,8 +132,8 @@ func (w *wait[T]) wrap(err error) error {
 
 func (w *wait[T]) unmet(err error) error {
 	u := &UnmetError{Resource: w.lw.Collection().Resource, What: w.what, Subject: w.subject, Listed: w.listed, Last: w.last, Err: err}
-	if w.listed && w.waiting != nil {
-		u.Waiting = w.waiting()
+	if w.listed && w.state != nil {
+		u.State = w.state()
 	}
 	return u
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -66,13 +64,10 @@ func (b *bench) remove(name string) {
 	b.Delete(pods, api.Key{Namespace: "default", Name: name})
 }
 
-// phase sets the phase of a pod, and the status of its Ready condition.
-func (b *bench) phase(name, phase, ready string) {
+func (b *bench) phase(name, phase string) {
 	b.Helper()
 	b.Edit(pods, api.Key{Namespace: "default", Name: name}, func(u *unstructured.Unstructured) {
-		u.Object["status"] = map[string]any{
-			"phase": phase, "conditions": []any{map[string]any{"type": "Ready", "status": ready, "reason": "Because"}},
-		}
+		u.Object["status"] = map[string]any{"phase": phase}
 	})
 }
 
@@ -109,17 +104,18 @@ func over[T any](b *bench, ended <-chan outcome[T]) T {
 	return o.value
 }
 
+func exists(_ object, exists bool) (bool, error) { return exists, nil }
+
+func gone(_ object, exists bool) (bool, error) { return !exists, nil }
+
 // phaseIs waits until the phase of an object is the given one.
-func phaseIs(phase string) await.Condition[object] {
-	read := func(o object) string {
-		have, _, _ := unstructured.NestedString(o.Object, "status", "phase")
-		return have
-	}
-	return await.Condition[object]{
-		Name:  "phase " + phase,
-		Met:   func(o object, exists bool) (bool, error) { return exists && read(o) == phase, nil },
-		State: func(o object) string { return "phase " + read(o) },
-	}
+func phaseIs(phase string) func(object, bool) (bool, error) {
+	return func(o object, exists bool) (bool, error) { return exists && phaseOf(o) == phase, nil }
+}
+
+func phaseOf(o object) string {
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	return phase
 }
 
 func TestObject(t *testing.T) {
@@ -130,31 +126,31 @@ func TestObject(t *testing.T) {
 				lw = b.here
 			}
 			b.create("other")
-			b.phase("other", "Running", "True")
+			b.phase("other", "Running")
 			ready := begin(func() (object, error) {
-				return await.Object(b.Context(), lw, web, await.Status("ready", ""), await.Options{})
+				return await.Object(b.Context(), lw, web, "the phase", phaseIs("Running"), await.Options{})
 			})
 			made := begin(func() (object, error) {
-				return await.Object(b.Context(), lw, web, await.Exists[object](), await.Options{})
+				return await.Object(b.Context(), lw, web, "creation", exists, await.Options{})
 			})
-			gone := begin(func() (object, error) {
-				return await.Object(b.Context(), lw, web, await.Deleted[object](""), await.Options{})
+			absent := begin(func() (object, error) {
+				return await.Object(b.Context(), lw, web, "deletion", gone, await.Options{})
 			})
-			require.Nil(b, over(b, gone), "the selection is empty")
+			require.Nil(b, over(b, absent), "the selection is empty")
 			waits(b, made)
 
 			b.create("web")
 			require.Equal(b, "web", over(b, made).GetName())
-			gone = begin(func() (object, error) {
-				return await.Object(b.Context(), lw, web, await.Deleted[object](""), await.Options{})
+			removed := begin(func() (object, error) {
+				return await.Object(b.Context(), lw, web, "deletion", gone, await.Options{})
 			})
-			b.phase("web", "Pending", "False")
+			b.phase("web", "Pending")
 			waits(b, ready)
-			b.phase("web", "Running", "True")
+			b.phase("web", "Running")
 			require.Equal(b, "Running", over(b, ready).Object["status"].(map[string]any)["phase"])
-			waits(b, gone)
+			waits(b, removed)
 			b.remove("web")
-			require.Equal(b, "web", over(b, gone).GetName(), "the last known state")
+			require.Equal(b, "web", over(b, removed).GetName(), "the last known state")
 
 			for _, r := range b.Server.Requests() {
 				require.NotEqual(b, confined, strings.Contains(r.Query.Get("fieldSelector"), "metadata.namespace=default"))
@@ -177,7 +173,7 @@ func TestKeysThatNameNoObject(t *testing.T) {
 			{nodes, web, `nodes are cluster-scoped; namespace "default" is not allowed`},
 			{b.here, api.Key{Namespace: "kube-system", Name: "web"}, `the object is in namespace "kube-system", but the client is for namespace "default"`},
 		} {
-			_, err := await.Object(b.Context(), tt.lw, tt.key, await.Exists[object](), await.Options{})
+			_, err := await.Object(b.Context(), tt.lw, tt.key, "creation", exists, await.Options{})
 			require.ErrorContains(b, err, tt.want)
 			require.ErrorContains(b, err, "wait for creation of "+tt.lw.Collection().Resource.Plural)
 		}
@@ -190,48 +186,45 @@ func TestEveryStateIsSeen(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
 		var seen []string
-		c := await.Condition[object]{Name: "the end", Met: func(o object, exists bool) (bool, error) {
-			phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
-			if !exists {
-				phase = "gone"
+		end := func(o object, exists bool) (bool, error) {
+			phase := "gone"
+			if exists {
+				phase = phaseOf(o)
 			}
 			seen = append(seen, phase)
 			return !exists, nil
-		}}
+		}
 		succeeded := begin(func() (object, error) {
-			return await.Object(b.Context(), b.here, web, phaseIs("Succeeded"), await.Options{})
+			return await.Object(b.Context(), b.here, web, "the phase", phaseIs("Succeeded"), await.Options{})
 		})
-		ended := begin(func() (object, error) { return await.Object(b.Context(), b.here, web, c, await.Options{}) })
-		for _, phase := range []string{"Pending", "Running", "Succeeded"} {
-			b.phase("web", phase, "False")
+		ended := begin(func() (object, error) { return await.Object(b.Context(), b.here, web, "the end", end, await.Options{}) })
+		for _, phase := range []string{"Running", "Succeeded"} {
+			b.phase("web", phase)
 		}
 		b.remove("web")
 		over(b, ended)
-		require.Equal(b, []string{"Pending", "Pending", "Running", "Succeeded", "gone"}, seen)
+		require.Equal(b, []string{"Pending", "Running", "Succeeded", "gone"}, seen)
 		over(b, succeeded)
 	})
 }
 
-func TestDeletionIsOfOneObject(t *testing.T) {
+func TestAnObjectThatIsCreatedAgainWasGone(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
 		first := must.Get(b.Server.Get(pods, web))(b)
-		deleted := func(uid types.UID) <-chan outcome[object] {
+		deleted := func() <-chan outcome[object] {
 			return begin(func() (object, error) {
-				return await.Object(b.Context(), b.here, web, await.Deleted[object](uid), await.Options{})
+				return await.Object(b.Context(), b.here, web, "deletion", gone, await.Options{})
 			})
 		}
-		any, this := deleted(""), deleted(first.GetUID())
-		require.Equal(b, "web", over(b, deleted("another")).GetName(), "the wait was for another object of that name")
-		waits(b, any)
-		waits(b, this)
+		ended := deleted()
+		waits(b, ended)
 		b.remove("web")
 		b.create("web")
-		require.Equal(b, first.GetUID(), over(b, any).GetUID())
-		require.Equal(b, first.GetUID(), over(b, this).GetUID())
+		require.Equal(b, first.GetUID(), over(b, ended).GetUID())
 
 		// The watch misses the delete: while the server cannot be reached, another object takes the name.
-		again := deleted("")
+		again := deleted()
 		waits(b, again)
 		outage := b.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 		b.remove("web")
@@ -240,58 +233,6 @@ func TestDeletionIsOfOneObject(t *testing.T) {
 		outage.Remove()
 		<-time.After(10 * time.Minute)
 		over(b, again)
-	})
-}
-
-func TestAllAtOneMoment(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		o := await.Options{Selector: api.Selector{Labels: "app=web"}}
-		var told [][]await.Waiting
-		o.OnWaiting = func(w []await.Waiting) { told = append(told, w) }
-		b.create("other")
-		all := begin(func() ([]object, error) {
-			return await.All(b.Context(), b.everywhere, await.Status("Ready", "True"), o)
-		})
-		waits(b, all)
-		require.Equal(b, [][]await.Waiting{nil}, told, "the selection is still empty")
-
-		b.create("a", "web")
-		b.create("b", "web")
-		b.phase("a", "Running", "True")
-		waits(b, all)
-		b.phase("a", "Running", "False")
-		b.phase("b", "Running", "True")
-		waits(b, all)
-		require.Equal(b, []await.Waiting{{Key: api.Key{Namespace: "default", Name: "a"}, Exists: true, State: "Ready=False, Because"}}, told[len(told)-1])
-		b.remove("a")
-		require.Len(b, over(b, all), 1, "All does not wait for deleted objects")
-
-		again := must.Get(await.All(b.Context(), b.here, await.Status("Ready", "True"), o))(b)
-		require.Equal(b, "b", again[0].GetName())
-	})
-}
-
-func TestGoneWaitsForTheFirstObjects(t *testing.T) {
-	inBubble(t, testserver.Options{}, func(b *bench) {
-		o := await.Options{Selector: api.Selector{Labels: "app=web", Fields: "metadata.namespace=default"}}
-		none := must.Get(await.Gone(b.Context(), b.here, o))(b)
-		require.Empty(b, none)
-
-		b.create("a", "web")
-		b.create("b", "web")
-		b.create("other")
-		gone := begin(func() ([]object, error) { return await.Gone(b.Context(), b.here, o) })
-		b.remove("a")
-		b.create("c", "web")
-		waits(b, gone)
-		b.remove("b")
-		b.create("b", "web")
-		names := []string{}
-		for _, u := range over(b, gone) {
-			names = append(names, u.GetName())
-		}
-		slices.Sort(names)
-		require.Equal(b, []string{"a", "b"}, names)
 	})
 }
 
@@ -316,50 +257,36 @@ func TestUntil(t *testing.T) {
 
 func TestUnmet(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		after := func(d time.Duration) context.Context {
-			ctx, cancel := context.WithTimeout(b.Context(), d)
-			b.Cleanup(cancel)
-			return ctx
+		unmet := func() error {
+			b.Helper()
+			ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+			defer cancel()
+			started := time.Now()
+			_, err := await.Object(ctx, b.here, web, "luck", phaseIs("Running"), await.Options{})
+			require.Equal(b, time.Minute, time.Since(started))
+			require.ErrorIs(b, err, context.DeadlineExceeded)
+			return err
 		}
-		ready := await.Status("Ready", "True")
-		started := time.Now()
-		_, err := await.Object(after(time.Minute), b.here, web, ready, await.Options{})
-		require.Equal(b, time.Minute, time.Since(started))
-		require.ErrorIs(b, err, context.DeadlineExceeded)
-		require.EqualError(b, err, "wait for condition Ready=True of pods default/web: context deadline exceeded; still waiting for default/web (does not exist)")
+		require.EqualError(b, unmet(), "wait for luck of pods default/web: context deadline exceeded; it does not exist")
+		b.create("web")
+		require.ErrorContains(b, unmet(), "; it is at version "+b.Server.ResourceVersion())
+		var err *await.UnmetError
+		require.ErrorAs(b, unmet(), &err)
+		require.Equal(b, await.UnmetError{
+			Resource: pods, What: "luck", Subject: "pods default/web", Listed: true,
+			State: "it is at version " + b.Server.ResourceVersion(), Err: context.DeadlineExceeded,
+		}, *err)
 
-		b.create("web", "web")
-		_, err = await.Object(after(time.Minute), b.here, web, ready, await.Options{})
-		require.ErrorContains(b, err, "; still waiting for default/web (no condition Ready)")
-		b.phase("web", "Pending", "False")
-		_, err = await.Object(after(time.Minute), b.here, web, ready, await.Options{})
-		require.ErrorContains(b, err, "; still waiting for default/web (Ready=False, Because)")
-		var unmet *await.UnmetError
-		require.ErrorAs(b, err, &unmet)
-		require.Equal(b, []await.Waiting{{Key: web, Exists: true, State: "Ready=False, Because"}}, unmet.Waiting)
-
-		_, err = await.Object(after(time.Minute), b.here, web, phaseIs("Running"), await.Options{})
-		require.ErrorContains(b, err, "wait for phase Running of pods default/web: context deadline exceeded; still waiting for default/web (phase Pending)")
-		_, err = await.Object(after(time.Minute), b.here, web, await.Condition[object]{Name: "luck", Met: func(object, bool) (bool, error) { return false, nil }}, await.Options{})
-		require.ErrorContains(b, err, "; still waiting for default/web (at version "+b.Server.ResourceVersion()+")")
-
-		b.Edit(pods, web, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/keep"}) })
-		_, err = await.Object(after(time.Minute), b.here, web, await.Deleted[object](""), await.Options{})
-		require.ErrorContains(b, err, "; still waiting for default/web (at version ")
-		b.remove("web")
-		_, err = await.Gone(after(time.Minute), b.here, await.Options{})
-		require.ErrorContains(b, err, "wait for deletion of all pods: context deadline exceeded; still waiting for default/web (being deleted, held by leat.example/keep)")
-
-		for _, name := range []string{"a", "b", "c", "d"} {
-			b.create(name)
-		}
 		canceled, cancel := context.WithCancel(b.Context())
-		ended := begin(func() ([]object, error) { return await.All(canceled, b.here, ready, await.Options{}) })
+		never := func(*cache.Snapshot[object]) (bool, error) { return false, nil }
+		ended := begin(func() (*cache.Snapshot[object], error) {
+			return await.Until(canceled, b.here, "luck", never, await.Options{})
+		})
 		cancel()
 		synctest.Wait()
-		err = (<-ended).err
-		require.ErrorIs(b, err, context.Canceled)
-		require.ErrorContains(b, err, "; still waiting for default/a (no condition Ready), default/b (no condition Ready), default/c (no condition Ready) and 2 more")
+		end := (<-ended).err
+		require.ErrorIs(b, end, context.Canceled)
+		require.EqualError(b, end, "wait for luck of pods: context canceled; the condition was not met")
 	})
 }
 
@@ -369,7 +296,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 		defer cancel()
 		outage := b.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 		told := 0
-		_, err := await.Object(ctx, b.here, web, await.Exists[object](), await.Options{OnError: func(error) { told++ }})
+		_, err := await.Object(ctx, b.here, web, "creation", exists, await.Options{OnError: func(error) { told++ }})
 		require.ErrorIs(b, err, context.DeadlineExceeded)
 		require.ErrorContains(b, err, "; no list succeeded: ")
 		require.ErrorContains(b, err, "connection refused")
@@ -379,7 +306,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 		b.Server.Inject(faults.Fault{Effect: faults.Stall{}})
 		ctx, cancel = context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
-		_, err = await.Object(ctx, b.here, web, await.Exists[object](), await.Options{})
+		_, err = await.Object(ctx, b.here, web, "creation", exists, await.Options{})
 		require.ErrorContains(b, err, "; the server has not answered")
 	})
 }
@@ -388,14 +315,14 @@ func TestAWaitSurvives(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Server.Inject(faults.Fault{Times: 2, Effect: faults.Fail{Code: http.StatusServiceUnavailable}})
 		ready := begin(func() (object, error) {
-			return await.Object(b.Context(), b.here, web, await.Status("Ready", "True"), await.Options{})
+			return await.Object(b.Context(), b.here, web, "the phase", phaseIs("Running"), await.Options{})
 		})
 		<-time.After(time.Minute)
 		b.create("web")
 		waits(b, ready)
 		b.Server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		outage := b.Server.Inject(faults.Fault{Effect: faults.Outage{}})
-		b.phase("web", "Running", "True")
+		b.phase("web", "Running")
 		b.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 		<-time.After(time.Minute)
 		waits(b, ready)
@@ -410,26 +337,26 @@ func TestPointlessWaits(t *testing.T) {
 		return testserver.Options{Authorize: func(testserver.Request) error { return err }}
 	}
 	inBubble(t, refusing(errors.New("not you")), func(b *bench) {
-		_, err := await.Object(b.Context(), b.here, web, await.Exists[object](), await.Options{})
+		_, err := await.Object(b.Context(), b.here, web, "creation", exists, await.Options{})
 		require.True(b, apierrors.IsForbidden(err), "%v", err)
 		require.ErrorContains(b, err, "wait for creation of pods default/web: list pods: ")
 	})
 	inBubble(t, testserver.Options{Tokens: testserver.Tokens{"sesame": "ali"}}, func(b *bench) {
-		_, err := await.All(b.Context(), b.here, await.Exists[object](), await.Options{})
+		_, err := await.Object(b.Context(), b.here, web, "creation", exists, await.Options{})
 		require.True(b, apierrors.IsUnauthorized(err), "%v", err)
 	})
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		mills := api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
-		_, err := await.Object(b.Context(), apiclient.NewPartial[object](b.here.Client(), mills, ""), web, await.Exists[object](), await.Options{})
+		_, err := await.Object(b.Context(), apiclient.NewPartial[object](b.here.Client(), mills, ""), web, "creation", exists, await.Options{})
 		require.True(b, apierrors.IsNotFound(err), "%v", err)
-		_, err = await.All(b.Context(), b.here, await.Exists[object](), await.Options{Selector: api.Selector{Fields: "spec.luck=much"}})
+		_, err = await.Object(b.Context(), b.here, web, "creation", exists, await.Options{Selector: api.Selector{Fields: "spec.luck=much"}})
 		require.True(b, apierrors.IsBadRequest(err), "%v", err)
 
 		// A client that may no longer list gets the error too.
 		allowed := true
 		b.Server.Inject(faults.Fault{Match: faults.Match{Func: func(*http.Request) bool { return !allowed }}, Effect: faults.Fail{Code: 403}})
 		made := begin(func() (object, error) {
-			return await.Object(b.Context(), b.here, web, await.Exists[object](), await.Options{})
+			return await.Object(b.Context(), b.here, web, "creation", exists, await.Options{})
 		})
 		waits(b, made)
 		allowed = false
@@ -443,7 +370,7 @@ func TestPointlessWaits(t *testing.T) {
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return b.Server.Dial(ctx) },
 		})
 		require.NoError(b, err)
-		_, err = await.Object(b.Context(), apiclient.NewPartial[object](strange, pods, "default"), web, await.Exists[object](), await.Options{})
+		_, err = await.Object(b.Context(), apiclient.NewPartial[object](strange, pods, "default"), web, "creation", exists, await.Options{})
 		var certificate *apiclient.CertificateError
 		require.ErrorAs(b, err, &certificate)
 		strange.CloseIdleConnections()
@@ -452,7 +379,8 @@ func TestPointlessWaits(t *testing.T) {
 		b.create("web")
 		b.Server.Inject(faults.Fault{Effect: faults.Malform{}})
 		typed := apiclient.NewPartial[*brittle](b.here.Client(), pods, "default")
-		_, err := await.Object(b.Context(), typed, web, await.Deleted[*brittle](""), await.Options{})
+		gone := func(_ *brittle, exists bool) (bool, error) { return !exists, nil }
+		_, err := await.Object(b.Context(), typed, web, "deletion", gone, await.Options{})
 		var undecodable *api.UndecodableError
 		require.ErrorAs(b, err, &undecodable)
 		require.Equal(b, web, undecodable.Key)
@@ -460,13 +388,15 @@ func TestPointlessWaits(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		failed := errors.New("it has failed")
 		b.create("web")
-		c := await.Condition[object]{Name: "success", Met: func(o object, exists bool) (bool, error) {
+		success := func(_ object, exists bool) (bool, error) {
 			if !exists {
 				return false, failed
 			}
 			return false, nil
-		}}
-		ended := begin(func() (object, error) { return await.Object(b.Context(), b.here, web, c, await.Options{}) })
+		}
+		ended := begin(func() (object, error) {
+			return await.Object(b.Context(), b.here, web, "success", success, await.Options{})
+		})
 		b.remove("web")
 		synctest.Wait()
 		err := (<-ended).err

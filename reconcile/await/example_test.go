@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/reconcile/await"
 	"github.com/leatproject/leat/testserver"
 )
@@ -34,21 +34,17 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	succeeded := await.Condition[*corev1.Pod]{
-		Name: "success",
-		Met: func(pod *corev1.Pod, exists bool) (bool, error) {
-			if exists && pod.Status.Phase == corev1.PodFailed {
-				return false, errors.New("the pod has failed") // waiting longer is useless
-			}
-			return exists && pod.Status.Phase == corev1.PodSucceeded, nil
-		},
-		State: func(pod *corev1.Pod) string { return "phase " + string(pod.Status.Phase) },
+	succeeded := func(pod *corev1.Pod, exists bool) (bool, error) {
+		if exists && pod.Status.Phase == corev1.PodFailed {
+			return false, errors.New("the pod has failed") // waiting longer is useless
+		}
+		return exists && pod.Status.Phase == corev1.PodSucceeded, nil
 	}
 	_, _ = server.Create(pods, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 		Status:     corev1.PodStatus{Phase: corev1.PodSucceeded},
 	})
-	pod, err := await.Object(ctx, apiclient.NewPartial[*corev1.Pod](client, pods, "default"), web, succeeded, await.Options{})
+	pod, err := await.Object(ctx, apiclient.NewPartial[*corev1.Pod](client, pods, "default"), web, "success", succeeded, await.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -57,36 +53,24 @@ func Example() {
 	// Output: web Succeeded
 }
 
-// All waits until all selected objects are Ready at the same moment.
-func ExampleAll() {
-	server, client, stop := started()
-	defer stop()
-	_, _ = server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
-
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
-	lw := apiclient.NewPartial[*unstructured.Unstructured](client, pods, "default")
-	_, err := await.All(ctx, lw, await.Status("Ready", "True"), await.Options{})
-	var unmet *await.UnmetError
-	if errors.As(err, &unmet) {
-		fmt.Println("no", unmet.What)
-	}
-	// Output: no condition Ready=True
-}
-
-// Gone waits until objects are deleted. It needs only their metadata.
-func ExampleGone() {
+// Until waits until several objects together meet a condition: here, until all are deleted. It needs only their
+// metadata.
+func ExampleUntil() {
 	server, client, stop := started()
 	defer stop()
 	_, _ = server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
 
 	lw := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, "default")
-	o := await.Options{OnWaiting: func([]await.Waiting) { _ = server.Delete(pods, web) }}
-	gone, err := await.Gone(context.Background(), lw, o)
-	if err != nil {
+	none := func(s *cache.Snapshot[*metav1.PartialObjectMetadata]) (bool, error) {
+		if s.Len() > 0 {
+			_ = server.Delete(pods, web)
+		}
+		return s.Len() == 0, nil
+	}
+	if _, err := await.Until(context.Background(), lw, "the end", none, await.Options{}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(gone), "gone")
-	// Output: 1 gone
+	fmt.Println("gone")
+	// Output: gone
 }

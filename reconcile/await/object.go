@@ -11,25 +11,28 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// Object blocks until the object of a key meets a condition, and returns it in that state. For a deleted object, it
-// returns the last known state, or the zero T. The condition gets the state of the first list and then every state that
-// the server sends, without exception. If an object is deleted and created again, the condition sees that it is gone in
-// between, even if the watch missed the delete. Selectors in the options apply in addition to the name; an object that
-// they do not select does not exist for the wait.
+// Object blocks until met returns true for the object of a key, and returns the object in that state. If exists is
+// false, there is no such object, and met gets its last known state or the zero T. An error of met ends the wait, for
+// instance because the object has failed permanently. met runs on the caller's goroutine and must not change the
+// object.
 //
-// The errors are those of Until. Object lists and watches only this object, by name, so the permission to list and
-// watch it is enough. It corresponds to watchtools.UntilWithSync of client-go with a field selector.
-func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.Key, c Condition[T], o Options) (T, error) {
+// met gets the state of the first list and then every state that the server sends, without exception. If an object is
+// deleted and created again, met sees that it is gone in between, even if the watch missed the delete. Selectors in the
+// options apply in addition to the name; an object that they do not select does not exist for the wait.
+//
+// The parameter what describes the condition in errors: "success". The errors are those of [Until]. Object lists and
+// watches only this object, by name, so the permission to list and watch it is enough. It corresponds to
+// watchtools.UntilWithSync of client-go with a field selector.
+func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.Key, what string, met func(object T, exists bool) (bool, error), o Options) (T, error) {
 	var none T
 	r := lw.Collection().Resource
 	selector, err := selectObject(lw, key, o.Selector.Fields)
 	if err != nil {
-		return none, fmt.Errorf("wait for %s of %s %s: %w", c.Name, r, api.FormatKey(key), err)
+		return none, fmt.Errorf("wait for %s of %s %s: %w", what, r, api.FormatKey(key), err)
 	}
 	o.Selector.Fields = selector
-	s := single[T]{key: key, condition: c}
-	w := wait[T]{lw: lw, o: o, what: c.Name, subject: r.String() + " " + api.FormatKey(key), check: s.check}
-	w.waiting = func() []Waiting { return []Waiting{c.waiting(key, s.object, s.exists)} }
+	s := single[T]{key: key, met: met}
+	w := wait[T]{lw: lw, o: o, what: what, subject: r.String() + " " + api.FormatKey(key), check: s.check, state: s.state}
 	if err := w.run(ctx); err != nil {
 		return none, err
 	}
@@ -63,10 +66,10 @@ func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (s
 
 // single follows one object.
 type single[T api.Object] struct {
-	key       api.Key
-	condition Condition[T]
-	object    T // its last known state
-	exists    bool
+	key    api.Key
+	met    func(object T, exists bool) (bool, error)
+	object T // its last known state
+	exists bool
 }
 
 // check calls the condition with each new state, in order.
@@ -78,7 +81,7 @@ func (s *single[T]) check(initialList bool, changes []api.Change[T], now *cache.
 		}
 		none = false
 		s.object, s.exists = change.Object, change.Type != api.Deleted
-		if met, err := s.condition.Met(s.object, s.exists); met || err != nil {
+		if met, err := s.met(s.object, s.exists); met || err != nil {
 			return met, err
 		}
 	}
@@ -88,5 +91,12 @@ func (s *single[T]) check(initialList bool, changes []api.Change[T], now *cache.
 	if object, ok := now.Get(s.key); ok {
 		s.object, s.exists = object, true
 	}
-	return s.condition.Met(s.object, s.exists)
+	return s.met(s.object, s.exists)
+}
+
+func (s *single[T]) state() string {
+	if !s.exists {
+		return "it does not exist"
+	}
+	return "it is at version " + s.object.GetResourceVersion()
 }
