@@ -46,7 +46,9 @@ func TestManyWatchesOpenFewConnections(t *testing.T) {
 		var watching sync.WaitGroup
 		for range watches {
 			watching.Go(func() {
-				for range r.Watch(ctx, api.Options[*pod]{}) {
+				for ctx.Err() == nil { // again if the handshake takes too long on a busy machine
+					for range r.Watch(ctx, api.Options[*pod]{}) {
+					}
 				}
 			})
 		}
@@ -54,7 +56,7 @@ func TestManyWatchesOpenFewConnections(t *testing.T) {
 		if http2 {
 			require.LessOrEqual(t, accepted.Load(), int32(3))
 		} else {
-			require.EqualValues(t, watches, accepted.Load())
+			require.GreaterOrEqual(t, accepted.Load(), int32(watches))
 		}
 		cancel()
 		watching.Wait()
