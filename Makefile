@@ -202,9 +202,11 @@ lint-tidy:
 	done
 
 lint-vet:
-	@echo "go vet"; $(GO) vet ./...
-	@set -e; for module in $(NESTED); do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
-	@$(GO) build -C tools -o bin/ ./platformvet && tools/bin/platformvet $(PLATFORMS) ./...
+	@$(GO) build -C tools -o bin/ ./vetown ./platformvet
+	@set -e; export VET=$$($(GO) tool -n vet); for module in . $(NESTED); do \
+		echo "go vet in $$module"; $(GO) -C $$module vet -vettool=$(CURDIR)/tools/bin/vetown ./...; \
+	done
+	@tools/bin/platformvet $(PLATFORMS) ./...
 
 lint-static:
 	@echo "staticcheck"; $(TOOL) staticcheck ./...
