@@ -256,6 +256,9 @@ func (x *call) handler() func() error {
 	if x.request.Subresource != "" {
 		return x.subresource()
 	}
+	if x.def.Compute != nil && x.request.Verb != "get" && x.request.Verb != "list" {
+		return x.unwatchable()
+	}
 	if x.def.Act != nil {
 		return x.acting()
 	}
@@ -292,6 +295,14 @@ func (x *call) handler() func() error {
 		}
 	}
 	return nil
+}
+
+// unwatchable returns the function that refuses to watch a resource that is not stored, or nil for a write.
+func (x *call) unwatchable() func() error {
+	if x.request.Verb != "watch" {
+		return nil
+	}
+	return func() error { return apierrors.NewMethodNotSupported(x.def.GroupResource(), "watch") }
 }
 
 // headOfCustom reports whether a request is a HEAD of custom resources. kube-apiserver answers it like a GET.

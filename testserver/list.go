@@ -19,6 +19,9 @@ import (
 
 // present returns the state that reads use: the newest, or an older one if a Stale fault is active.
 func (x *call) present() store.View {
+	if x.def.Compute != nil {
+		return x.store.Computed(x.def)
+	}
 	if v, ok := x.staleView(); ok {
 		return v
 	}
@@ -116,6 +119,9 @@ func (x *call) selection(o metav1.ListOptions) (store.Selection, error) {
 
 // page returns the state and the part of it that answers a list.
 func (x *call) page(o metav1.ListOptions) (page, error) {
+	if x.def.Compute != nil {
+		return page{View: x.present()}, nil // such a list has neither pages nor versions
+	}
 	if o.Continue != "" {
 		return x.continued(o)
 	}
@@ -213,6 +219,9 @@ func (x *call) writeList(p page) error {
 
 // listMeta returns the metadata of a page whose next page starts at a path.
 func (x *call) listMeta(p page, next string) metav1.ListMeta {
+	if x.def.Compute != nil {
+		return metav1.ListMeta{}
+	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	if next != "" {
 		meta.Continue = wire.EncodeToken(int64(p.Version), next)

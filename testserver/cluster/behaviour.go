@@ -39,7 +39,8 @@ type Behaviour struct {
 	NoDisruptionBudgets bool
 	// Workloads runs leat's own controllers of Deployments and ReplicaSets.
 	Workloads bool
-	// Nodes simulates nodes, a scheduler and kubelets, so that pods run. Nil means that pods stay as they are.
+	// Nodes simulates nodes, a scheduler and kubelets, so that pods run, and adds metrics.k8s.io. Nil means that pods
+	// stay as they are.
 	Nodes *Nodes
 	// Stages changes pods and nodes after a while; see ParseStages. It works with simulated nodes, and with others.
 	Stages *Stages

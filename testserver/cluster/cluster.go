@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/testserver/cluster/internal/documents"
 	"github.com/leatproject/leat/testserver/cluster/internal/identity"
 	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/cluster/internal/simulate"
 	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
@@ -62,6 +63,9 @@ func New(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	e.Resources = c.users.Resources(append(withManagers(builtin.Resources()), c.custom.Resource()))
+	if o.Behaviour.Nodes != nil {
+		e.Resources = append(e.Resources, simulate.Metrics()...)
+	}
 	c.Server = testserver.NewExtended(o.server(), e)
 	if c.installed, err = bootstrap.Install(c.objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -74,12 +75,18 @@ type Definition struct {
 	StrategicMerge MergePatch        // nil: the answer to a strategic merge patch is 415
 	Scaling        Scaling           // nil: a Scale has no managers
 
+	// Compute returns the objects of a resource that is not stored, for each read. It reads other resources. Nil: the
+	// objects are stored.
+	Compute func(Reader) []object.Tree
 	// Act answers creations of a resource whose objects are not stored. Actions do the same for subresources, by name.
 	Act     Action
 	Actions map[string]Action
 	// ActionManagers are the managers of objects that are created in subresources, by the subresource.
 	ActionManagers map[string]Managers
 }
+
+// Reader yields the stored objects of a resource.
+type Reader func(schema.GroupResource) iter.Seq[object.Tree]
 
 // SingularName returns the singular name.
 func (d *Definition) SingularName() string {

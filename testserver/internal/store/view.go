@@ -3,7 +3,11 @@ package store
 import (
 	"iter"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
 // View is the state of one collection at one version. It never changes.
@@ -29,6 +33,28 @@ func (s *Store) ViewAt(c *Collection, version uint64) (v View, ok bool) {
 		return View{}, false
 	}
 	return View{Version: version, root: c.rootAfter(last)}, true
+}
+
+// Computed returns the objects of a resource that is not stored. The caller does not hold the lock.
+func (s *Store) Computed(d *registry.Definition) View {
+	state := s.State()
+	v := View{Version: state.version}
+	for _, tree := range d.Compute(func(gr schema.GroupResource) iter.Seq[object.Tree] {
+		return func(yield func(object.Tree) bool) {
+			for r := range state.View(gr).All() {
+				if !yield(r.Tree()) {
+					return
+				}
+			}
+		}
+	}) {
+		r, err := NewRecord(d, tree, 0)
+		if err != nil {
+			panic(err.Error()) // this server has made the tree
+		}
+		v.root = v.root.set(r)
+	}
+	return v
 }
 
 // Same reports whether two views have the same objects in the same versions. It may be false although they do.

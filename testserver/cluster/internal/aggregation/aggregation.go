@@ -143,13 +143,18 @@ func parse(r *store.Record) service {
 	}
 }
 
-// wanted returns the served versions of custom resources, by the names of their APIServices.
+// wanted returns the served versions of custom resources and of metrics, by the names of their APIServices.
 func (a *Aggregator) wanted() map[string]schema.GroupVersion {
 	out := map[string]schema.GroupVersion{}
 	for r := range a.view(registry.CRDs).All() {
 		all, _ := store.Value(r, servedKey{}, func() ([]schema.GroupVersion, error) { return served(r), nil })
 		for _, gv := range all {
 			out[gv.Version+"."+gv.Group] = gv
+		}
+	}
+	for _, d := range a.store.Definitions() {
+		if d.Compute != nil { // metrics
+			out[d.Version+"."+d.Group] = d.GroupVersion()
 		}
 	}
 	return out

@@ -93,9 +93,10 @@ func newState(all []*registry.Definition, before *state) (*state, error) {
 	s := &state{since: time.Now(), customs: map[schema.GroupVersion]func() (*content, error){}}
 	var builtin []*registry.Definition
 	for _, d := range all {
-		if d.Custom {
+		switch {
+		case d.Custom:
 			s.custom = append(s.custom, d)
-		} else {
+		case d.Compute == nil: // another server of a real cluster has its documents
 			builtin = append(builtin, d)
 		}
 	}

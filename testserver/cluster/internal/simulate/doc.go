@@ -2,7 +2,7 @@
 // other clients can observe them. It works with any API server that has no nodes of its own.
 //
 // Read nodes.go for nodes, schedule.go and usage.go for where a pod goes, life.go for the whole life of a pod as one
-// pure function, container.go for that of a container, and kubelet.go for the requests.
+// pure function, container.go for that of a container, kubelet.go for the requests, and metrics.go for metrics.k8s.io.
 //
 // # Example
 //
@@ -20,6 +20,7 @@
 //  5. A deleted pod stops after Options.Stop or its grace period, whichever is shorter, and is then removed.
 //  6. A node whose condition Ready is not True does nothing, as if it were disconnected. The others renew their Leases.
 //     The taints with the effect NoSchedule follow the conditions of each node.
+//  7. Metrics are the present state: those of running pods on ready nodes, computed for each read.
 //
 // # Concurrency
 //
