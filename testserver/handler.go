@@ -256,14 +256,14 @@ func (x *call) handler() func() error {
 	if x.request.Subresource != "" {
 		return x.subresource()
 	}
-	if x.def.Compute != nil && x.request.Verb != "get" && x.request.Verb != "list" {
-		return x.unwatchable()
-	}
 	if x.def.Act != nil {
 		return x.acting()
 	}
 	if x.def.IsBinding() {
 		return x.binding()
+	}
+	if x.def.Verbs != nil && x.def.Virtual() && x.request.Verb != "get" && x.request.Verb != "list" {
+		return x.unwatchable()
 	}
 	named := x.request.Name != ""
 	switch x.request.Verb {
@@ -297,10 +297,14 @@ func (x *call) handler() func() error {
 	return nil
 }
 
-// unwatchable returns the function that refuses to watch a resource that is not stored, or nil for a write.
+// unwatchable returns the function that answers a watch of a resource that is not stored, or nil for a write. A watch of
+// one object is a get, as in kube-apiserver.
 func (x *call) unwatchable() func() error {
-	if x.request.Verb != "watch" {
+	switch {
+	case x.request.Verb != "watch":
 		return nil
+	case x.request.Name != "":
+		return x.get
 	}
 	return func() error { return apierrors.NewMethodNotSupported(x.def.GroupResource(), "watch") }
 }

@@ -57,7 +57,11 @@ func TestRunningPodsHaveMetrics(t *testing.T) {
 
 func TestMetricsNeedSimulatedNodes(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster.Cluster) {
-		code, _ := answer(t, c, "/apis/metrics.k8s.io")
-		require.Equal(t, 404, code)
+		for path, want := range map[string]int{
+			"/apis/metrics.k8s.io": 404, "/api/v1/componentstatuses?watch=1": 405, "/api/v1/componentstatuses/x?watch=1": 404,
+		} {
+			code, body := answer(t, c, path)
+			require.Equal(t, want, code, body)
+		}
 	})
 }
