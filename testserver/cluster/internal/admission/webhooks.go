@@ -33,12 +33,24 @@ type webhooks[P apiadmission.Interface] struct {
 	plugin   func() (P, error)
 }
 
-// newWebhooks returns a plugin that create makes.
+// newWebhooks returns a plugin that create makes. If create fails, the next request calls it again.
 func newWebhooks[P apiadmission.Interface](f *informers.Factory, resource string, create func() (P, error)) webhooks[P] {
-	return webhooks[P]{f, resource, sync.OnceValues(func() (P, error) {
-		defer f.Refresh() // tells the plugin the configurations
-		return create()
-	})}
+	var mu sync.Mutex // guards the variables below
+	var made P
+	var done bool
+	return webhooks[P]{f, resource, func() (P, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done {
+			return made, nil
+		}
+		p, err := create()
+		if err == nil {
+			made, done = p, true
+			f.Refresh() // tells the plugin the configurations
+		}
+		return p, err
+	}}
 }
 
 func (w webhooks[P]) idle() bool {

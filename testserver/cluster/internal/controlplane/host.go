@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/cluster"
 	"github.com/leatproject/leat/testserver/cluster/internal/controlplane/front"
@@ -96,6 +98,9 @@ func (h *host) prepare(s front.Settings) error {
 // of the process after everything that it can check without them.
 func (h *host) newCluster(s front.Settings) (*cluster.Cluster, error) {
 	if h.gates != nil && *h.gates != s.Gates {
+		if err := parseGates(utilfeature.DefaultMutableFeatureGate.DeepCopy(), s.Gates); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("restart etcd to change --feature-gates from %q to %q", *h.gates, s.Gates)
 	}
 	options, err := clusterOptions(s, testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})

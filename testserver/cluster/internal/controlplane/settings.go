@@ -66,16 +66,24 @@ const serviceAccount = "ServiceAccount"
 
 // setGates sets the feature gates of the process, and the options that depend on them.
 func setGates(gates string, o *testserver.Options) error {
+	if err := parseGates(utilfeature.DefaultMutableFeatureGate, gates); err != nil {
+		return err
+	}
+	o.NoWatchList = !utilfeature.DefaultFeatureGate.Enabled(genericfeatures.WatchList)
+	o.ShardedLists = utilfeature.DefaultFeatureGate.Enabled(genericfeatures.ShardedListAndWatch)
+	return nil
+}
+
+// parseGates sets feature gates in to.
+func parseGates(to interface{ Set(value string) error }, gates string) error {
 	var of []string
 	for gate := range strings.SplitSeq(gates, ",") {
 		if gate = strings.TrimPrefix(strings.TrimSpace(gate), "kube:"); gate != "" {
 			of = append(of, gate)
 		}
 	}
-	if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(of, ",")); err != nil {
+	if err := to.Set(strings.Join(of, ",")); err != nil {
 		return fmt.Errorf("invalid argument %q for \"--feature-gates\" flag: %w", gates, err)
 	}
-	o.NoWatchList = !utilfeature.DefaultFeatureGate.Enabled(genericfeatures.WatchList)
-	o.ShardedLists = utilfeature.DefaultFeatureGate.Enabled(genericfeatures.ShardedListAndWatch)
 	return nil
 }

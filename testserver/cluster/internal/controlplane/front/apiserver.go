@@ -138,8 +138,8 @@ func newRequest(f *Flags) (*Request, error) {
 		return nil, err
 	}
 	port, err := strconv.ParseUint(f.Last("secure-port", "6443"), 0, 16)
-	if err != nil || port == 0 {
-		return nil, fmt.Errorf("--secure-port %s must be between 1 and 65535, inclusive. It cannot be turned off with 0", f.Last("secure-port", ""))
+	if err != nil {
+		return nil, err
 	}
 	host := f.Last("bind-address", "0.0.0.0")
 	if net.ParseIP(host) == nil {
@@ -204,14 +204,40 @@ func missing(f *Flags) (out []string) {
 	return out
 }
 
-// required returns an error for flags that kube-apiserver needs too.
+// required returns the errors of kube-apiserver for flags that it needs, and for a wrong port.
 func required(f *Flags) error {
-	for _, name := range []string{"etcd-servers", "service-account-issuer", "service-account-key-file", "service-account-signing-key-file"} {
-		if len(f.Listed(name)) == 0 || slices.Contains(f.given(name), "") {
-			return fmt.Errorf("--%s must be specified", name)
-		}
+	has := func(name string) bool { return len(f.Listed(name)) > 0 && !slices.Contains(f.given(name), "") }
+	const issuers = "service-account-issuer"
+	issuer, signing := has(issuers), has("service-account-signing-key-file")
+	var wrong []string
+	if !has("etcd-servers") {
+		wrong = append(wrong, "--etcd-servers must be specified")
 	}
-	return nil
+	if port, err := strconv.ParseUint(f.Last("secure-port", "6443"), 0, 16); err != nil || port == 0 {
+		wrong = append(wrong, fmt.Sprintf("--secure-port %s must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+			f.Last("secure-port", "")))
+	}
+	if !issuer && len(f.given(issuers)) > 0 {
+		wrong = append(wrong, issuers+" should not be an empty string")
+	} else if !issuer {
+		wrong = append(wrong, issuers+" is a required flag")
+	}
+	if !has("service-account-key-file") {
+		wrong = append(wrong, "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set")
+	}
+	switch {
+	case !issuer && !signing:
+		wrong = append(wrong, "--service-account-signing-key-file and --service-account-issuer are required flags")
+	case !issuer || !signing:
+		wrong = append(wrong, "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be specified together")
+	}
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(wrong[0])
+	}
+	return fmt.Errorf("[%s]", strings.Join(wrong, ", "))
 }
 
 // readFiles reads the files of flags.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -50,6 +52,9 @@ func ParseEtcd(args []string, stdout, stderr io.Writer) (*Flags, int) {
 	case f.Truth("version", false):
 		fmt.Fprintln(stdout, "etcd Version: "+EtcdVersion)
 		return nil, 0
+	case checkURLs(f) != nil:
+		fmt.Fprintln(stderr, checkURLs(f))
+		return nil, 2
 	case f.set.NArg() > 0:
 		fmt.Fprintf(stderr, "etcd: %q is not a valid flag\n", f.set.Arg(0))
 		return nil, 1
@@ -59,4 +64,26 @@ func ParseEtcd(args []string, stdout, stderr io.Writer) (*Flags, int) {
 	}
 	f.effective = effectiveOfEtcd
 	return f, 0
+}
+
+// checkURLs returns the error of etcd for a flag with a malformed URL.
+func checkURLs(f *Flags) error {
+	for _, name := range []string{"listen-client-urls", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls"} {
+		for _, text := range f.Listed(name) {
+			u, err := url.Parse(text)
+			switch {
+			case err != nil:
+			case !slices.Contains([]string{"http", "https", "unix", "unixs"}, u.Scheme):
+				err = fmt.Errorf("URL scheme must be http, https, unix, or unixs: %s", text)
+			case u.Scheme == "http" || u.Scheme == "https":
+				if _, _, split := net.SplitHostPort(u.Host); split != nil {
+					err = fmt.Errorf("URL address does not have the form \"host:port\": %s", text)
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("invalid value %q for flag -%s: %w", f.Last(name, ""), name, err)
+			}
+		}
+	}
+	return nil
 }
