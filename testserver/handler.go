@@ -297,8 +297,8 @@ func (x *call) handler() func() error {
 	return nil
 }
 
-// unwatchable returns the function that answers a watch of a resource that is not stored, or nil for a write. A watch of
-// one object is a get, as in kube-apiserver.
+// unwatchable returns the function that answers a watch of a resource that is not stored, or nil for a write. A watch
+// of one object is a get, as in kube-apiserver.
 func (x *call) unwatchable() func() error {
 	switch {
 	case x.request.Verb != "watch":
