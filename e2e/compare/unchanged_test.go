@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/leatproject/leat/e2e/compare"
 	"github.com/leatproject/leat/internal/fixture/must"
@@ -32,9 +33,9 @@ type sample struct {
 	Sent map[string]any `json:"sent"`
 }
 
-// TestUnchanged updates an object of each kind on both servers, after another manager has written to it: once with what
-// a program in Go reads and sends again, and once with what it created. Both servers must make a new version in the
-// same cases, and keep the managers in the same order.
+// TestUnchanged updates an object of each kind on both servers, after other managers have written to it and to its
+// status: with what a program in Go reads and sends again, with and without its Go type, and with what it created. Both
+// servers must make a new version in the same cases, and keep the managers in the same order.
 func TestUnchanged(t *testing.T) {
 	var all []sample
 	for _, file := range sampleFiles {
@@ -87,12 +88,23 @@ func unchanged(t *testing.T, target *compare.Target, all []sample) []string {
 		return fmt.Sprint(" patch: ", code)
 	})
 	each(func(path string, _ sample) string {
-		return update(path, func(before unstructured.Unstructured) map[string]any {
+		code, _ := send("controller", "PATCH", path+"/status", map[string]any{"status": map[string]any{
+			"observedGeneration": 1, "conditions": []any{map[string]any{
+				"type": "Seen", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z",
+			}},
+		}})
+		return fmt.Sprint(" status: ", code)
+	})
+	for _, again := range []func(unstructured.Unstructured) map[string]any{
+		func(before unstructured.Unstructured) map[string]any {
 			sent := before.DeepCopy().Object
 			withoutTypes(sent)
 			return sent
-		})
-	})
+		},
+		func(before unstructured.Unstructured) map[string]any { return throughGo(t, before) },
+	} {
+		each(func(path string, _ sample) string { return update(path, again) })
+	}
 	each(func(path string, s sample) string {
 		return update(path, func(before unstructured.Unstructured) map[string]any {
 			again := unstructured.Unstructured{Object: s.Sent}
@@ -103,6 +115,17 @@ func unchanged(t *testing.T, target *compare.Target, all []sample) []string {
 		})
 	})
 	return out
+}
+
+// throughGo returns what a typed client sends again: an object that was decoded into its Go type.
+func throughGo(t *testing.T, of unstructured.Unstructured) (sent map[string]any) {
+	into, err := scheme.Scheme.New(of.GroupVersionKind())
+	if err != nil {
+		return of.Object // an APIService or a definition
+	}
+	require.NoError(t, json.Unmarshal(must.Get(json.Marshal(of.Object))(t), into))
+	require.NoError(t, json.Unmarshal(must.Get(json.Marshal(into))(t), &sent))
+	return sent
 }
 
 // managers returns the managers of an object in their order, with their fields.
