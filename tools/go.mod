@@ -1,5 +1,5 @@
-// The linters, govulncheck and benchstat, as tools, and the programs platformvet and rooms. They have a module of their
-// own, so that leat does not require their modules.
+// The linters, govulncheck and benchstat, as tools, and the programs platformvet, vetown and rooms. They have a module
+// of their own, so that leat does not require their modules.
 module github.com/leatproject/leat/tools
 
 go 1.26.0

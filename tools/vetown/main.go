@@ -1,7 +1,7 @@
 // Command vetown is a tool for go vet -vettool. It runs go's own vet on the packages of leat, and leaves out their
 // dependencies. go vet alone reads these too, to find functions that format like Printf. With a cold cache, that takes
-// minutes for Kubernetes. It finds nothing more: vet knows those of fmt, log and testing by name, and recognizes neither
-// testify's nor zap's.
+// minutes for Kubernetes. It finds nothing more: vet knows those of fmt, log and testing by name, and recognizes
+// neither testify's nor zap's.
 //
 // Usage: VET=$(go tool -n vet) go vet -vettool=tools/bin/vetown package...
 package main
