@@ -7,10 +7,10 @@
 //
 //  1. Each transaction leaves the newest state of each object among the streams that have it. The history of each
 //     object is legal: streams that come, go or list again add no second addition and lose no deletion, except after a
-//     silent removal. An object that returns to a stream which had lost it may be shown as deleted and added, though it
-//     was only updated.
-//  2. The version of a batch is the oldest version of the streams. No version is ahead of the objects, except
-//     between the two changes of such a return.
+//     silent removal. An object that moves, or returns to a stream which had lost it, is updated, if the other stream
+//     receives it within a second.
+//  2. The version of a batch is the oldest version of the streams. No version is ahead of the objects, unless a move
+//     takes longer than that.
 //
 // # Concurrency
 //

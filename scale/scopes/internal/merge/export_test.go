@@ -11,7 +11,7 @@ func (m *Merger[T]) Memory() (text string, waits time.Duration) {
 	defer m.begin().Commit()
 	text = fmt.Sprint(m.newest, m.complete, m.announced, m.unlisted, m.layout, len(m.published))
 	for _, s := range m.slots {
-		text += fmt.Sprint("#", s.members, s.reached, s.held, s.visible, s.pending, s.isListed, s.mixed)
+		text += fmt.Sprint("#", s.members, s.reached, "-", s.lost, s.held, s.visible, s.pending, s.isListed, s.mixed)
 	}
 	for key, h := range m.held {
 		text += fmt.Sprint("!", key, h.last, h.unknown, h.version, h.stream.slot, time.Until(h.until))
@@ -20,4 +20,12 @@ func (m *Merger[T]) Memory() (text string, waits time.Duration) {
 		}
 	}
 	return text, waits
+}
+
+// ForgetLost breaks the rule that a deletion waits until its own stream has passed the losses of the others.
+func (m *Merger[T]) ForgetLost() {
+	defer m.begin().Commit()
+	for _, s := range m.slots {
+		s.lost = ""
+	}
 }

@@ -24,6 +24,10 @@ const moveWait = time.Second
 // Reason: the object may have moved to that stream, and then the change is an update. The version of the stream that
 // lost the object waits too, so that no version is ahead of the objects. Price: such streams show deletions late.
 //
+// Rule: if another stream has lost an object at a newer version, or any stream lists, the deletion waits until all
+// streams have reached that version, its own stream too. Reason: the object may have moved to the other stream and
+// back, and this stream has not yet received its return. Price: behind such a loss, deletions of any object are late.
+//
 // All methods may be called on any goroutine. Each is one transaction of the queue.
 type Merger[T api.Object] struct {
 	q *deltafifo.DeltaFIFO[T]
@@ -230,6 +234,12 @@ func (m *Merger[T]) has(object T, key api.Key) (found bool) {
 // hold makes a deletion wait if the object may have moved to a stream that has not reached the version.
 func (m *Merger[T]) hold(s *Stream[T], key api.Key, last T, unknown bool, version string) (held bool) {
 	h := heldDeletion[T]{stream: s, last: last, unknown: unknown, version: version, until: time.Now().Add(moveWait)}
+	m.peers(s, key.Namespace, func(p *Stream[T]) bool {
+		if older(h.version, p.lost) {
+			h.version = p.lost
+		}
+		return true
+	})
 	if m.held == nil || !m.mayMove(h, key.Namespace) {
 		return false
 	}
@@ -242,9 +252,9 @@ func (m *Merger[T]) hold(s *Stream[T], key api.Key, last T, unknown bool, versio
 	return true
 }
 
-// mayMove reports whether a stream has not reached the version of a deletion.
+// mayMove reports whether a stream has not reached the version that a deletion waits for.
 func (m *Merger[T]) mayMove(h heldDeletion[T], namespace string) (behind bool) {
-	m.peers(h.stream, namespace, func(p *Stream[T]) bool {
+	m.peers(nil, namespace, func(p *Stream[T]) bool {
 		behind = p.isListed && older(p.reached, h.version)
 		return !behind
 	})

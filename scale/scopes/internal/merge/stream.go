@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -23,6 +24,7 @@ type Stream[T api.Object] struct {
 
 	// The open transaction of the queue guards the fields below.
 	reached  string // the version received
+	lost     string // the version of the last list, or of the last object that left the stream
 	held     int    // deletions that wait; the published version waits with them
 	visible  string // the version in the last batch
 	pending  bool   // the version is part of the next batch
@@ -93,13 +95,13 @@ func (s *Stream[T]) DeleteKey(key api.Key, version string) {
 
 func (s *Stream[T]) delete(key api.Key, last T, unknown bool, version string) {
 	defer s.m.begin().Commit()
+	s.advance(version)
 	if member, ok := s.members[key]; ok {
 		if differentUIDs(member, last) {
 			last, unknown = member, true
 		}
 		s.drop(key, last, unknown, false, version)
 	}
-	s.advance(version)
 }
 
 // Bookmark records a version of the stream without a change.
@@ -113,11 +115,17 @@ func (s *Stream[T]) Replace(list []T, version string) {
 	m := s.m
 	defer m.begin().Commit()
 	wentBack := older(version, s.reached)
-	s.reached = version
+	s.reached, s.lost = version, version
 	before := s.members
 	s.members = make(map[api.Key]T, len(list))
 	for _, object := range list {
 		s.members[api.KeyOf(object)] = object
+	}
+	for key, h := range m.held { // the list may have skipped that an object came and left
+		if (s.namespace == "" || s.namespace == key.Namespace) && older(h.version, version) {
+			h.version = version
+			m.held[key] = h
+		}
 	}
 	s.dropMissing(before, wentBack, version)
 	for _, object := range list {
@@ -181,6 +189,7 @@ func (s *Stream[T]) put(object T, initial, force bool) {
 func (s *Stream[T]) drop(key api.Key, last T, unknown, force bool, version string) {
 	m := s.m
 	delete(s.members, key)
+	s.lost = cmp.Or(version, s.lost)
 	if s.mixed && m.settle(s, key, false, force) {
 		return
 	}
@@ -200,7 +209,7 @@ func (s *Stream[T]) advance(version string) {
 		m.newest = version
 	}
 	if len(m.held) > 0 {
-		m.releaseMatching(func(key api.Key, h heldDeletion[T]) bool { return h.stream != s && !m.mayMove(h, key.Namespace) })
+		m.releaseMatching(func(key api.Key, h heldDeletion[T]) bool { return !m.mayMove(h, key.Namespace) })
 	}
 	if s.held == 0 {
 		m.publish(s)
