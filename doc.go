@@ -31,7 +31,7 @@
 // Package [cachedclient] reads from a cache and writes to the server, so that a reconcile sees its own writes.
 //
 // The packages below reconcile help a reconciler: [owner] references, [expectations] of writes that a cache does not
-// show yet, [await] for the state of an object, [events] for users, and [conditions] with finalizers.
+// show yet, [events] for users, and [conditions] with finalizers.
 //
 // Package [manager] starts and ends the parts of a program in order. With [leaderelection] one replica works at a time,
 // and [accessreview] serves metrics only to clients that the API server allows. Package [program] creates everything
@@ -83,7 +83,6 @@
 // [cachedclient]: https://pkg.go.dev/github.com/leatproject/leat/cachedclient
 // [owner]: https://pkg.go.dev/github.com/leatproject/leat/reconcile/owner
 // [expectations]: https://pkg.go.dev/github.com/leatproject/leat/reconcile/expectations
-// [await]: https://pkg.go.dev/github.com/leatproject/leat/reconcile/await
 // [events]: https://pkg.go.dev/github.com/leatproject/leat/reconcile/events
 // [conditions]: https://pkg.go.dev/github.com/leatproject/leat/reconcile/conditions
 // [manager]: https://pkg.go.dev/github.com/leatproject/leat/manager

@@ -55,7 +55,6 @@ var table = []layer{
 	{"scale/scopes", "api cache deltafifo informer reflector internal/runstate scale/scopes/internal/merge"},
 	{"scale/shardedsource", "api codec informer internal/quote scale/scopes api/hashrange"},
 	{"scale/referenced", "api apiclient cache codec deltafifo informer reflector internal/runstate"},
-	{"reconcile/await", "api apiclient cache informer reflector"},
 	{"workqueue adapter/zapslog", ""},
 	{"controller/internal/history", "workqueue"},
 	{"controller predicate", "api cache controller/internal/history informer workqueue internal/hooks internal/runstate"},

@@ -31,7 +31,6 @@ var moves = []move{
 	{"shard/cut", "scale/shardedsource", "cut"},
 	{"owner", "reconcile/owner", "owner"},
 	{"expectations", "reconcile/expectations", "expectations"},
-	{"await", "reconcile/await", "await"},
 	{"recorder", "reconcile/events", "recorder"},
 	{"status", "reconcile/conditions", "status"},
 	{"scopes", "scale/scopes", "scopes"},
