@@ -18,11 +18,9 @@ type Controller interface {
 
 // controllerFamilies have the names of controller-runtime's families, and some of their own.
 type controllerFamilies struct {
-	reconciles, errors, terminal, panics, timeouts, workers, active family
-	duration                                                        *prometheus.HistogramVec
+	*table[controller.Stats]
 
-	exhausted, sourcePanics, synced, gated family
-	latency                                *prometheus.HistogramVec
+	duration, latency *prometheus.HistogramVec
 }
 
 // These are the stages from an event to the end of its reconcile, as values of the label of leat_event_latency_seconds.
@@ -33,23 +31,30 @@ const (
 )
 
 func newControllerFamilies(c *catalog) controllerFamilies {
+	t := newTable[controller.Stats](c, "controller")
+	failed := func(s controller.Stats) float64 { return float64(s.Failed + s.Terminal + s.Dropped) }
+	reconciles := t.counterOf("result", "controller_runtime_reconcile_total", "Reconciles, by result.")
+	reconciles("success", func(s controller.Stats) float64 { return float64(s.Succeeded) })
+	reconciles("error", failed)
+	reconciles("requeue_after", func(s controller.Stats) float64 { return float64(s.Requeued) })
+	reconciles("requeue", func(controller.Stats) float64 { return 0 })
+	reconciles("cancelled", func(s controller.Stats) float64 { return float64(s.Cancelled) })
+	t.counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", failed)
+	t.counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", func(s controller.Stats) float64 { return float64(s.Terminal) })
+	t.counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", func(s controller.Stats) float64 { return float64(s.Panics) })
+	t.counter("controller_runtime_reconcile_timeouts_total", "Reconciles that exceeded their timeout.", func(s controller.Stats) float64 { return float64(s.Timeouts) })
+	t.gauge("controller_runtime_max_concurrent_reconciles", "Number of keys that may be reconciled at once.", func(s controller.Stats) float64 { return float64(s.Workers) })
+	t.gauge("controller_runtime_active_workers", "Number of keys that are being reconciled.", func(s controller.Stats) float64 { return float64(s.ActiveWorkers) })
+	t.counter("leat_controller_retries_exhausted_total", "Keys that were dropped after their last retry.", func(s controller.Stats) float64 { return float64(s.Dropped) })
+	t.counter("leat_controller_source_panics_total", "Panics of predicates, map functions, sources and gates.", func(s controller.Stats) float64 { return float64(s.SourcePanics) })
+	t.gauge("leat_controller_synced", "1 if every source has added the keys of its initial list.", func(s controller.Stats) float64 { return one(s.Synced) })
+	t.gauge("leat_controller_gated_keys", "Keys that a gate holds back. The queue does not contain them.", func(s controller.Stats) float64 { return float64(s.Gated) })
 	return controllerFamilies{
-		reconciles: c.counter("controller_runtime_reconcile_total", "Reconciles, by result.", "controller", "result"),
-		errors:     c.counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
-		terminal:   c.counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", "controller"),
-		panics:     c.counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
-		timeouts:   c.counter("controller_runtime_reconcile_timeouts_total", "Reconciles that exceeded their timeout.", "controller"),
-		workers:    c.gauge("controller_runtime_max_concurrent_reconciles", "Number of keys that may be reconciled at once.", "controller"),
-		active:     c.gauge("controller_runtime_active_workers", "Number of keys that are being reconciled.", "controller"),
+		table: t,
 		duration: c.histogram("controller_runtime_reconcile_time_seconds", "Duration of reconciles.", []float64{
 			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75,
 			2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 		}, "controller"),
-
-		exhausted:    c.counter("leat_controller_retries_exhausted_total", "Keys that were dropped after their last retry.", "controller"),
-		sourcePanics: c.counter("leat_controller_source_panics_total", "Panics of predicates, map functions, sources and gates.", "controller"),
-		synced:       c.gauge("leat_controller_synced", "1 if every source has added the keys of its initial list.", "controller"),
-		gated:        c.gauge("leat_controller_gated_keys", "Keys that a gate holds back. The queue does not contain them.", "controller"),
 		latency: c.histogram("leat_event_latency_seconds",
 			"Time from receiving an event until its key was ready in the queue (queued), the reconcile began (started) and ended (done); first attempts only.",
 			latencyBuckets(), "controller", "stage"),
@@ -110,22 +115,7 @@ func (s *shownController) leave() {
 }
 
 func (s *shownController) collect(to chan<- prometheus.Metric) {
-	f, name, n := &s.m.controllers, s.c.Name(), s.c.Stats()
-	failed := n.Failed + n.Terminal + n.Dropped
-	for result, count := range map[string]int64{
-		"success": n.Succeeded, "error": failed, "requeue_after": n.Requeued, "requeue": 0, "cancelled": n.Cancelled,
-	} {
-		f.reconciles.send(to, float64(count), name, result)
-	}
-	f.errors.send(to, float64(failed), name)
-	f.terminal.send(to, float64(n.Terminal), name)
-	f.panics.send(to, float64(n.Panics), name)
-	f.timeouts.send(to, float64(n.Timeouts), name)
-	f.workers.send(to, float64(n.Workers), name)
-	f.active.send(to, float64(n.ActiveWorkers), name)
-	f.exhausted.send(to, float64(n.Dropped), name)
-	f.sourcePanics.send(to, float64(n.SourcePanics), name)
-	f.synced.sendBool(to, n.Synced, name)
-	f.gated.send(to, float64(n.Gated), name)
+	n := s.c.Stats()
+	s.m.controllers.send(to, n, s.c.Name())
 	s.queue.send(to, n.Queue)
 }

@@ -42,5 +42,5 @@ func (s *shownElector) subject() any { return s.e }
 func (s *shownElector) leave() { s.m.elections.slowPath.DeleteLabelValues(s.name) }
 
 func (s *shownElector) collect(to chan<- prometheus.Metric) {
-	s.m.elections.leading.sendBool(to, s.e.Leading(), s.name)
+	s.m.elections.leading.send(to, one(s.e.Leading()), s.name)
 }

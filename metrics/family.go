@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,14 +39,70 @@ func (f family) send(to chan<- prometheus.Metric, value float64, labels ...strin
 	to <- prometheus.MustNewConstMetric(f.description, f.kind, value, labels...)
 }
 
-// sendBool sends 1 for true and 0 for false.
-func (f family) sendBool(to chan<- prometheus.Metric, yes bool, labels ...string) {
-	value := 0.0
-	if yes {
-		value = 1
-	}
-	f.send(to, value, labels...)
+// table contains the families of a kind of members, and how their values are read from S, the state of a member.
+type table[S any] struct {
+	c      *catalog
+	labels []string // they have the name of the member as their value
+	rows   []row[S]
 }
+
+type row[S any] struct {
+	family
+	value func(S) float64 // NaN if there is no series at present
+	more  []string        // values of further labels
+}
+
+func newTable[S any](c *catalog, labels ...string) *table[S] { return &table[S]{c: c, labels: labels} }
+
+func (t *table[S]) gauge(name, help string, value func(S) float64) {
+	t.add(t.c.gauge(name, help, t.labels...), value)
+}
+
+func (t *table[S]) counter(name, help string, value func(S) float64) {
+	t.add(t.c.counter(name, help, t.labels...), value)
+}
+
+// counterOf is counter for a family with one more label. It returns a function that adds the series of a label's value.
+func (t *table[S]) counterOf(label, name, help string) (add func(of string, value func(S) float64)) {
+	f := t.c.counter(name, help, append(slices.Clone(t.labels), label)...)
+	return func(of string, value func(S) float64) { t.add(f, value, of) }
+}
+
+func (t *table[S]) add(f family, value func(S) float64, more ...string) {
+	t.rows = append(t.rows, row[S]{f, value, more})
+}
+
+// send sends the series of the member with a name.
+func (t *table[S]) send(to chan<- prometheus.Metric, state S, name string) {
+	labels := slices.Repeat([]string{name}, len(t.labels))
+	for _, r := range t.rows {
+		if value := r.value(state); !math.IsNaN(value) {
+			r.family.send(to, value, append(labels, r.more...)...)
+		}
+	}
+}
+
+// one is 1 for true and 0 for false.
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// named is a member whose series are all in a table.
+type named[S any] struct {
+	of    any
+	name  string
+	table *table[S]
+	state func() S // is called at every scrape
+}
+
+func (n *named[S]) collect(to chan<- prometheus.Metric) { n.table.send(to, n.state(), n.name) }
+
+func (n *named[S]) subject() any { return n.of }
+
+func (n *named[S]) leave() {}
 
 // counts returns a family that is counted in this package, because the source has no counter.
 func (c *catalog) counts(name, help string, labels ...string) *prometheus.CounterVec {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // Informer is the part of an informer that metrics need. *informer.Informer[T] and *factory.Share[T] implement it.
@@ -24,38 +25,38 @@ type Informer interface {
 
 // informerFamilies have no counterpart in client-go and controller-runtime, except version.
 type informerFamilies struct {
-	version family
+	*table[informer.Status]
 
-	synced, failing, objects, age, undecodable  family
-	requests, lists, events, bookmarks, expired family
-	stale, undecodables, backwards              family
-	dropped                                     family
-	checks, missed, missedInScope               family
-	pending, handlerPanic, handlerStuck         family
-	stored                                      *prometheus.HistogramVec
+	version, missedInScope              family
+	pending, handlerPanic, handlerStuck family
+	stored                              *prometheus.HistogramVec
 }
 
 func newInformerFamilies(c *catalog) informerFamilies {
+	t := newTable[informer.Status](c, "informer")
+	t.gauge("leat_informer_synced", "1 if the cache holds the first list.", func(s informer.Status) float64 { return one(s.Synced) })
+	t.gauge("leat_informer_failing", "1 if the last list or watch has failed.", func(s informer.Status) float64 { return one(s.Reflector.Err != nil) })
+	t.gauge("leat_informer_objects", "Objects in the cache.", func(s informer.Status) float64 { return float64(s.Objects) })
+	t.gauge("leat_informer_age_seconds", "Time since the last event, bookmark or list of the server.", func(s informer.Status) float64 { return age(s.HeardAt) })
+	t.gauge("leat_informer_undecodable_objects", "Objects whose newest state could not be decoded.", func(s informer.Status) float64 { return float64(s.Undecodable) })
+	t.counter("leat_informer_lists_total", "Complete lists.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Lists) })
+	t.counter("leat_informer_events_total", "Events received.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Events) })
+	t.counter("leat_informer_bookmarks_total", "Bookmarks received.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Bookmarks) })
+	t.counter("leat_informer_expired_total", "Requests that the server ended with 410 because their version was too old.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Expired) })
+	t.counter("leat_informer_stale_events_total", "Events that were dropped because a newer state was known.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Stale) })
+	t.counter("leat_informer_undecodable_events_total", "States that could not be decoded.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Undecodable) })
+	t.counter("leat_informer_backwards_total", "Answers with an older version than the one already reached.", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Backwards) })
+	t.counter("leat_informer_dropped_total", "Objects and events of other shards that the server sent and the client dropped.", func(s informer.Status) float64 { return float64(s.Shard.Dropped) })
+	t.counter("leat_informer_checks_total", "Consistency checks that have ended.", func(s informer.Status) float64 { return float64(s.Check.Checks) })
+	t.counter("leat_informer_missed_changes_total", "Changes that a consistency check found and that the server had not sent.", func(s informer.Status) float64 { return float64(s.Check.Missed) })
+	requests := t.counterOf("verb", "leat_informer_requests_total", "Requests: WatchLists, pages of lists, watches, probes of the server's version.")
+	requests("watchlist", func(s informer.Status) float64 { return float64(s.Reflector.Counters.WatchLists) })
+	requests("list", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Pages) })
+	requests("watch", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Watches) })
+	requests("probe", func(s informer.Status) float64 { return float64(s.Reflector.Counters.Probes) })
 	return informerFamilies{
+		table:   t,
 		version: c.gauge("informer_store_resource_version", "The last 15 digits of the version of the cache.", "name", "group", "version", "resource"),
-
-		synced:      c.gauge("leat_informer_synced", "1 if the cache holds the first list.", "informer"),
-		failing:     c.gauge("leat_informer_failing", "1 if the last list or watch has failed.", "informer"),
-		objects:     c.gauge("leat_informer_objects", "Objects in the cache.", "informer"),
-		age:         c.gauge("leat_informer_age_seconds", "Time since the last event, bookmark or list of the server.", "informer"),
-		undecodable: c.gauge("leat_informer_undecodable_objects", "Objects whose newest state could not be decoded.", "informer"),
-
-		requests:     c.counter("leat_informer_requests_total", "Requests: WatchLists, pages of lists, watches, probes of the server's version.", "informer", "verb"),
-		lists:        c.counter("leat_informer_lists_total", "Complete lists.", "informer"),
-		events:       c.counter("leat_informer_events_total", "Events received.", "informer"),
-		bookmarks:    c.counter("leat_informer_bookmarks_total", "Bookmarks received.", "informer"),
-		expired:      c.counter("leat_informer_expired_total", "Requests that the server ended with 410 because their version was too old.", "informer"),
-		stale:        c.counter("leat_informer_stale_events_total", "Events that were dropped because a newer state was known.", "informer"),
-		undecodables: c.counter("leat_informer_undecodable_events_total", "States that could not be decoded.", "informer"),
-		backwards:    c.counter("leat_informer_backwards_total", "Answers with an older version than the one already reached.", "informer"),
-		dropped:      c.counter("leat_informer_dropped_total", "Objects and events of other shards that the server sent and the client dropped.", "informer"),
-		checks:       c.counter("leat_informer_checks_total", "Consistency checks that have ended.", "informer"),
-		missed:       c.counter("leat_informer_missed_changes_total", "Changes that a consistency check found and that the server had not sent.", "informer"),
 		missedInScope: c.counter("leat_informer_scope_missed_changes_total",
 			"The part of leat_informer_missed_changes_total that belongs to a present scope.", "informer", "scope"),
 		pending:      c.gauge("leat_informer_handler_pending", "Notifications that a handler has not received yet.", "informer", "handler"),
@@ -92,14 +93,7 @@ type shownInformer struct {
 	stop func()
 }
 
-func (s *shownInformer) gone() bool {
-	select {
-	case <-s.i.Stopped():
-		return true
-	default:
-		return false
-	}
-}
+func (s *shownInformer) gone() bool { return runstate.IsClosed(s.i.Stopped()) }
 
 func (s *shownInformer) subject() any { return s.i }
 
@@ -110,31 +104,11 @@ func (s *shownInformer) leave() {
 
 func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 	f, now := &s.m.informers, s.i.Status()
-	r, n := now.Resource, now.Reflector.Counters
+	f.send(to, now, s.name)
+	r := now.Resource
 	if version, ok := lastDigits(now.ResourceVersion); ok {
 		f.version.send(to, version, s.name, r.Group, r.Version, r.Plural)
 	}
-	f.synced.sendBool(to, now.Synced, s.name)
-	f.failing.sendBool(to, now.Reflector.Err != nil, s.name)
-	f.objects.send(to, float64(now.Objects), s.name)
-	if !now.HeardAt.IsZero() {
-		f.age.send(to, max(time.Since(now.HeardAt), 0).Seconds(), s.name)
-	}
-	f.undecodable.send(to, float64(now.Undecodable), s.name)
-	f.requests.send(to, float64(n.WatchLists), s.name, "watchlist")
-	f.requests.send(to, float64(n.Pages), s.name, "list")
-	f.requests.send(to, float64(n.Watches), s.name, "watch")
-	f.requests.send(to, float64(n.Probes), s.name, "probe")
-	f.lists.send(to, float64(n.Lists), s.name)
-	f.events.send(to, float64(n.Events), s.name)
-	f.bookmarks.send(to, float64(n.Bookmarks), s.name)
-	f.expired.send(to, float64(n.Expired), s.name)
-	f.stale.send(to, float64(n.Stale), s.name)
-	f.undecodables.send(to, float64(n.Undecodable), s.name)
-	f.backwards.send(to, float64(n.Backwards), s.name)
-	f.dropped.send(to, float64(now.Shard.Dropped), s.name)
-	f.checks.send(to, float64(now.Check.Checks), s.name)
-	f.missed.send(to, float64(now.Check.Missed), s.name)
 	for name, missed := range missedByScope(now.Scopes) {
 		f.missedInScope.send(to, float64(missed), s.name, name)
 	}

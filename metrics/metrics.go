@@ -9,15 +9,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/reconcile/events"
+	"github.com/leatproject/leat/scale/shard"
 )
 
 // ErrNameTaken reports that another member of the same kind has the name; both would write the same series.
 var ErrNameTaken = errors.New("metrics: the name is taken")
 
 // Metrics shows Prometheus the state of controllers, queues, informers, clients, electors, recorders, shards, webhooks
-// and recordings. It
-// reads nearly everything at a scrape. Only histograms need a call between scrapes. It replaces the metrics.Registry of
-// controller-runtime, which is global to the process.
+// and recordings. It reads nearly everything at a scrape. Only histograms need a call between scrapes. It replaces the
+// metrics.Registry of controller-runtime, which is global to the process.
 type Metrics struct {
 	families catalog
 
@@ -26,12 +30,12 @@ type Metrics struct {
 	informers   informerFamilies
 	requests    requestFamilies
 	elections   electionFamilies
-	recorders   recorderFamilies
-	gates       gateFamilies
-	masks       maskFamilies
-	shards      shardFamilies
+	recorders   *table[events.Stats]
+	gates       *table[cachedclient.GateStats]
+	masks       *table[codec.MaskStats]
+	shards      *table[shard.Status]
 	webhooks    webhookFamilies
-	recordings  recordingFamilies
+	recordings  *table[recordingState]
 
 	mu      sync.Mutex // guards the field below
 	members map[identity]member
@@ -63,12 +67,12 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	m.informers = newInformerFamilies(&m.families)
 	m.requests = newRequestFamilies(&m.families)
 	m.elections = newElectionFamilies(&m.families)
-	m.recorders = newRecorderFamilies(&m.families)
-	m.gates = newGateFamilies(&m.families)
-	m.masks = newMaskFamilies(&m.families)
-	m.shards = newShardFamilies(&m.families)
+	m.recorders = newRecorderTable(&m.families)
+	m.gates = newGateTable(&m.families)
+	m.masks = newMaskTable(&m.families)
+	m.shards = newShardTable(&m.families)
 	m.webhooks = newWebhookFamilies(&m.families)
-	m.recordings = newRecordingFamilies(&m.families)
+	m.recordings = newRecordingTable(&m.families)
 	if err := r.Register(collector{m}); err != nil {
 		return nil, fmt.Errorf("metrics: register: %w", err)
 	}

@@ -22,22 +22,25 @@ type Queue interface {
 
 // queueFamilies have the names of client-go's families, with the labels of controller-runtime.
 type queueFamilies struct {
-	depth, adds, retries, unfinished, longest, delayed family
-	queued, worked                                     *prometheus.HistogramVec
+	*table[workqueue.Stats]
+
+	depth          family
+	queued, worked *prometheus.HistogramVec
 }
 
 func newQueueFamilies(c *catalog) queueFamilies {
-	labels := []string{"name", "controller"}
+	t := newTable[workqueue.Stats](c, "name", "controller")
+	t.counter("workqueue_adds_total", "Adds that did not coalesce with another.", func(s workqueue.Stats) float64 { return float64(s.Adds) })
+	t.counter("workqueue_retries_total", "Adds with a delay or a rate limit.", func(s workqueue.Stats) float64 { return float64(s.Retries) })
+	t.gauge("workqueue_unfinished_work_seconds", "Sum of the times since the start of processing, over all keys that are being processed.", func(s workqueue.Stats) float64 { return s.UnfinishedWork.Seconds() })
+	t.gauge("workqueue_longest_running_processor_seconds", "Longest time since the start of processing, over all keys that are being processed.", func(s workqueue.Stats) float64 { return s.LongestRunning.Seconds() })
+	t.gauge("leat_workqueue_delayed", "Keys whose delay has not ended.", func(s workqueue.Stats) float64 { return float64(s.Delayed) })
 	buckets := prometheus.ExponentialBuckets(10e-9, 10, 12)
 	return queueFamilies{
-		depth:      c.gauge("workqueue_depth", "Keys that are ready, or become ready when their processing ends, by priority.", "name", "controller", "priority"),
-		adds:       c.counter("workqueue_adds_total", "Adds that did not coalesce with another.", labels...),
-		retries:    c.counter("workqueue_retries_total", "Adds with a delay or a rate limit.", labels...),
-		unfinished: c.gauge("workqueue_unfinished_work_seconds", "Sum of the times since the start of processing, over all keys that are being processed.", labels...),
-		longest:    c.gauge("workqueue_longest_running_processor_seconds", "Longest time since the start of processing, over all keys that are being processed.", labels...),
-		delayed:    c.gauge("leat_workqueue_delayed", "Keys whose delay has not ended.", labels...),
-		queued:     c.histogram("workqueue_queue_duration_seconds", "Time from when a key is ready until a worker takes it.", buckets, labels...),
-		worked:     c.histogram("workqueue_work_duration_seconds", "Time that keys are being processed.", buckets, labels...),
+		table:  t,
+		depth:  c.gauge("workqueue_depth", "Keys that are ready, or become ready when their processing ends, by priority.", "name", "controller", "priority"),
+		queued: c.histogram("workqueue_queue_duration_seconds", "Time from when a key is ready until a worker takes it.", buckets, t.labels...),
+		worked: c.histogram("workqueue_work_duration_seconds", "Time that keys are being processed.", buckets, t.labels...),
 	}
 }
 
@@ -97,11 +100,7 @@ func (s *shownQueue) send(to chan<- prometheus.Metric, n workqueue.Stats) {
 	for priority, depth := range s.depths(n) {
 		f.depth.send(to, float64(depth), s.name, s.name, priority)
 	}
-	f.adds.send(to, float64(n.Adds), s.name, s.name)
-	f.retries.send(to, float64(n.Retries), s.name, s.name)
-	f.unfinished.send(to, n.UnfinishedWork.Seconds(), s.name, s.name)
-	f.longest.send(to, n.LongestRunning.Seconds(), s.name, s.name)
-	f.delayed.send(to, float64(n.Delayed), s.name, s.name)
+	f.send(to, n, s.name)
 }
 
 // depths returns the depth for each label of a priority.

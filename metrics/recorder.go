@@ -1,10 +1,6 @@
 package metrics
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/leatproject/leat/reconcile/events"
-)
+import "github.com/leatproject/leat/reconcile/events"
 
 // Recorder is the part of a recorder that metrics need. *events.Recorder implements it.
 type Recorder interface {
@@ -12,42 +8,19 @@ type Recorder interface {
 	Stats() events.Stats
 }
 
-// recorderFamilies have no counterpart in client-go and controller-runtime.
-type recorderFamilies struct{ told, dropped, spam, written, failed, waiting family }
-
-func newRecorderFamilies(c *catalog) recorderFamilies {
-	return recorderFamilies{
-		told:    c.counter("leat_recorder_events_total", "Events that the recorder received.", "recorder"),
-		dropped: c.counter("leat_recorder_dropped_total", "Events that were dropped because the queue was full.", "recorder"),
-		spam:    c.counter("leat_recorder_spam_total", "Events that were dropped because there were too many about one object.", "recorder"),
-		written: c.counter("leat_recorder_writes_total", "Events and updates of series that were written.", "recorder"),
-		failed:  c.counter("leat_recorder_failures_total", "Events and updates of series that could not be written.", "recorder"),
-		waiting: c.gauge("leat_recorder_waiting", "Events that wait to be written.", "recorder"),
-	}
+// newRecorderTable returns families without a counterpart in client-go and controller-runtime.
+func newRecorderTable(c *catalog) *table[events.Stats] {
+	t := newTable[events.Stats](c, "recorder")
+	t.counter("leat_recorder_events_total", "Events that the recorder received.", func(s events.Stats) float64 { return float64(s.Recorded) })
+	t.counter("leat_recorder_dropped_total", "Events that were dropped because the queue was full.", func(s events.Stats) float64 { return float64(s.Dropped) })
+	t.counter("leat_recorder_spam_total", "Events that were dropped because there were too many about one object.", func(s events.Stats) float64 { return float64(s.Spam) })
+	t.counter("leat_recorder_writes_total", "Events and updates of series that were written.", func(s events.Stats) float64 { return float64(s.Written) })
+	t.counter("leat_recorder_failures_total", "Events and updates of series that could not be written.", func(s events.Stats) float64 { return float64(s.Failed) })
+	t.gauge("leat_recorder_waiting", "Events that wait to be written.", func(s events.Stats) float64 { return float64(s.Waiting) })
+	return t
 }
 
 // Recorder shows what happens to Events, under a name such as that of their controller. The error is ErrNameTaken.
 func (m *Metrics) Recorder(name string, r Recorder) (*CollectorRegistration, error) {
-	return m.add("recorder", name, func() member { return &shownRecorder{m, name, r} })
-}
-
-// shownRecorder collects the series of a recorder.
-type shownRecorder struct {
-	m    *Metrics
-	name string
-	r    Recorder
-}
-
-func (s *shownRecorder) subject() any { return s.r }
-
-func (s *shownRecorder) leave() {}
-
-func (s *shownRecorder) collect(to chan<- prometheus.Metric) {
-	f, n := &s.m.recorders, s.r.Stats()
-	f.told.send(to, float64(n.Recorded), s.name)
-	f.dropped.send(to, float64(n.Dropped), s.name)
-	f.spam.send(to, float64(n.Spam), s.name)
-	f.written.send(to, float64(n.Written), s.name)
-	f.failed.send(to, float64(n.Failed), s.name)
-	f.waiting.send(to, float64(n.Waiting), s.name)
+	return m.add("recorder", name, func() member { return &named[events.Stats]{r, name, m.recorders, r.Stats} })
 }

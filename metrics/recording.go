@@ -1,7 +1,5 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
-
 // recordingTotals is the part of a recorder that metrics need. *recording.Recorder implements it. This package does not
 // link recording.
 type recordingTotals interface {
@@ -9,41 +7,24 @@ type recordingTotals interface {
 	Totals() (streams, events, bytes, written, lost uint64)
 }
 
-// recordingFamilies have no counterpart in client-go and controller-runtime.
-type recordingFamilies struct{ streams, events, bytes, written, lost family }
+type recordingState struct{ streams, events, bytes, written, lost uint64 }
 
-func newRecordingFamilies(c *catalog) recordingFamilies {
-	return recordingFamilies{
-		streams: c.counter("leat_recording_streams_total", "Lists and watches that the recording contains.", "recording"),
-		events:  c.counter("leat_recording_events_total", "Frames of watches that the recording contains.", "recording"),
-		bytes:   c.counter("leat_recording_received_bytes_total", "Bytes of the recorded answers.", "recording"),
-		written: c.counter("leat_recording_written_bytes_total", "Bytes of the file.", "recording"),
-		lost:    c.counter("leat_recording_lost_streams_total", "Lists and watches whose recording is not complete.", "recording"),
-	}
+// newRecordingTable returns families without a counterpart in client-go and controller-runtime.
+func newRecordingTable(c *catalog) *table[recordingState] {
+	t := newTable[recordingState](c, "recording")
+	t.counter("leat_recording_streams_total", "Lists and watches that the recording contains.", func(s recordingState) float64 { return float64(s.streams) })
+	t.counter("leat_recording_events_total", "Frames of watches that the recording contains.", func(s recordingState) float64 { return float64(s.events) })
+	t.counter("leat_recording_received_bytes_total", "Bytes of the recorded answers.", func(s recordingState) float64 { return float64(s.bytes) })
+	t.counter("leat_recording_written_bytes_total", "Bytes of the file.", func(s recordingState) float64 { return float64(s.written) })
+	t.counter("leat_recording_lost_streams_total", "Lists and watches whose recording is not complete.", func(s recordingState) float64 { return float64(s.lost) })
+	return t
 }
 
 // recording shows a recording under a name. The error is ErrNameTaken.
 func (m *Metrics) recording(name string, r recordingTotals) (*CollectorRegistration, error) {
-	return m.add("recording", name, func() member { return &shownRecording{m, name, r} })
-}
-
-// shownRecording collects the series of a recording.
-type shownRecording struct {
-	m    *Metrics
-	name string
-	r    recordingTotals
-}
-
-func (s *shownRecording) subject() any { return s.r }
-
-func (s *shownRecording) leave() {}
-
-func (s *shownRecording) collect(to chan<- prometheus.Metric) {
-	f := &s.m.recordings
-	streams, events, bytes, written, lost := s.r.Totals()
-	f.streams.send(to, float64(streams), s.name)
-	f.events.send(to, float64(events), s.name)
-	f.bytes.send(to, float64(bytes), s.name)
-	f.written.send(to, float64(written), s.name)
-	f.lost.send(to, float64(lost), s.name)
+	state := func() (s recordingState) {
+		s.streams, s.events, s.bytes, s.written, s.lost = r.Totals()
+		return s
+	}
+	return m.add("recording", name, func() member { return &named[recordingState]{r, name, m.recordings, state} })
 }
