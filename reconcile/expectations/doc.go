@@ -30,8 +30,8 @@
 //
 // client-go has nothing like it. Expectations combines ControllerExpectations and UIDTrackingControllerExpectations of
 // kube-controller-manager in one type, for any comparable key. It always distinguishes deletes by UID. To expect
-// several kinds of objects for one key, use a key for each kind, and SatisfiedAll. Satisfied expectations are removed;
-// in kube-controller-manager they stay.
+// several kinds of objects for one key, use a key for each kind. Satisfied expectations are removed; in
+// kube-controller-manager they stay.
 //
 // Do not use coalescing handlers: they do not deliver an addition and a delete that cancel each other, so the
 // expectations would not be satisfied before they expire.

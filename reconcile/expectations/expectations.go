@@ -113,23 +113,6 @@ func (e *Expectations[K]) settle(key K, x *expected) {
 func (e *Expectations[K]) Satisfied(key K) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.satisfied(key)
-}
-
-// SatisfiedAll reports whether all keys are satisfied. A reconcile that expects several kinds of objects uses a key for
-// each kind, and must wait for all of them.
-func (e *Expectations[K]) SatisfiedAll(keys ...K) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, key := range keys {
-		if !e.satisfied(key) {
-			return false
-		}
-	}
-	return true
-}
-
-func (e *Expectations[K]) satisfied(key K) bool {
 	x := e.keys[key]
 	if x == nil {
 		return true
