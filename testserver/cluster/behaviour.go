@@ -100,6 +100,13 @@ type Nodes struct {
 	Image func(image string) Outcome
 }
 
+// Run simulates the nodes, a scheduler and kubelets for the API server that a client reaches, as kwok does, until ctx
+// ends. It returns an error if it cannot create the nodes. A Cluster needs [Behaviour].Nodes instead, which follows a
+// restored state.
+func (n Nodes) Run(ctx context.Context, client *apiclient.Client) error {
+	return simulate.New(client, n.simulation()).Run(ctx)
+}
+
 // Outcome is what the containers of an image do. The zero value runs, and ends only if restartPolicy allows it.
 type Outcome struct {
 	// PullError is the message of the registry if the image cannot be pulled: ErrImagePull, then ImagePullBackOff.
@@ -165,7 +172,7 @@ func (b Behaviour) parts(lenient bool, ca []byte, garbage <-chan struct{}) []par
 	}
 	if b.Nodes != nil {
 		out = append(out, part{"kubelet", func(c *apiclient.Client) func(context.Context) error {
-			return simulate.New(c, b.Nodes.simulation()).Run
+			return func(ctx context.Context) error { return b.Nodes.Run(ctx, c) }
 		}, nil})
 	}
 	if b.Stages != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/testserver"
 	typed "github.com/leatproject/leat/testserver/cluster"
@@ -198,15 +199,21 @@ func (s *Server) writeKubeconfig() error {
 	return clientcmd.WriteToFile(*config, s.Kubeconfig)
 }
 
-// startController starts kube-controller-manager and a node. The port is the only flag that is not a default, because
-// two tests may run at the same time.
+// startController starts kube-controller-manager, and nodes for the real server. The port is the only flag that is not
+// a default, because two tests may run at the same time.
 func (s *Server) startController(ctx context.Context, binaries string) (func(), error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
+	client, err := apiclient.New(apiclient.Config{
+		Host: s.Config.Host, BearerToken: apiclient.NewSecret(s.Config.BearerToken), TLS: apiclient.TLS{CAData: s.Config.CAData},
+	})
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	manager, node := make(chan error, 1), make(chan error, 1)
+	manager, nodes := make(chan error, 1), make(chan error, 1)
 	log := filepath.Join(s.Folder, "kube-controller-manager.log")
 	go func() {
 		err := cluster.RunProgram(ctx, filepath.Join(binaries, "kube-controller-manager"), log,
@@ -219,15 +226,15 @@ func (s *Server) startController(ctx context.Context, binaries string) (func(), 
 	}()
 	go func() {
 		if IsReal() { // the test server simulates nodes
-			node <- (&Node{Client: s.Clientset(), Name: NodeName}).Run(ctx)
+			nodes <- typed.Nodes{}.Run(ctx, client)
 			return
 		}
-		node <- nil
+		nodes <- nil
 	}()
 	return func() {
 		cancel()
 		<-manager
-		<-node
+		<-nodes
 	}, nil
 }
 
