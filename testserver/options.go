@@ -60,6 +60,10 @@ type Options struct {
 	// kube-apiserver whose etcd is full: 500 "etcdserver: mvcc: database space exceeded". The first
 	// namespaces always fit. Zero means no limit.
 	MaxObjects int
+	// MaxBytes is the number of bytes of all objects, in JSON and without their history, beyond which the server is
+	// full. A write that makes an object larger then gets the same answer. Deletions succeed, and free room at once.
+	// Zero means no limit.
+	MaxBytes int
 	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, the answer is 200 with an
 	// ERROR event that contains the 410, as in kube-apiserver.
 	ExpiredStatus bool

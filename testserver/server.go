@@ -83,6 +83,7 @@ func NewExtended(o Options, e extension.Extension) *Server {
 			panic(fmt.Sprintf("testserver: create namespace %s: %v", name, err))
 		}
 	}
+	s.writer.Limit(writer.Limits{Objects: o.MaxObjects, Bytes: o.MaxBytes})
 	s.store.Lock()
 	defer s.store.Unlock()
 	s.store.Compact()
@@ -99,18 +100,10 @@ func (s *Server) writerOptions() writer.Options {
 	o := s.options
 	return writer.Options{
 		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
-		NamespaceLifecycle: o.NamespaceLifecycle, MaxObjects: mostObjects(o.MaxObjects),
-		Definition: s.extension.Definition,
-		Settle:     s.extension.Settle,
+		NamespaceLifecycle: o.NamespaceLifecycle,
+		Definition:         s.extension.Definition,
+		Settle:             s.extension.Settle,
 	}
-}
-
-// mostObjects returns the limit. The first namespaces always fit.
-func mostObjects(limit int) int {
-	if limit > 0 {
-		return max(limit, len(firstNamespaces))
-	}
-	return 0
 }
 
 // define adds resources and returns the collection of namespaces.

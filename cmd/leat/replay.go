@@ -70,7 +70,7 @@ client-go with JSON. They cannot write.`,
 	o.serve.Flags(flags)
 	flags.VisitAll(func(f *flag.Flag) {
 		// A replay has its state from the recording, takes no writes, and serves one cluster.
-		if !slices.Contains([]string{"data", "lenient", "max-clusters", "max-objects"}, f.Name) {
+		if !slices.Contains([]string{"data", "lenient", "max-clusters", "max-objects", "max-bytes"}, f.Name) {
 			cmd.Flags().AddGoFlag(f)
 		}
 	})

@@ -102,7 +102,7 @@ func TestADeletionWaitsForNoClient(t *testing.T) {
 
 // TestAFullCluster creates one object too many. Each cluster has the limit for itself.
 func TestAFullCluster(t *testing.T) {
-	p := start(t, "--max-objects", "5", "--max-clusters", "1") // there are 4 namespaces
+	p := start(t, "--max-objects", "5", "--max-bytes", "3000", "--max-clusters", "1") // there are 4 namespaces
 	p.ok("PUT", "/clusters/a", "")
 	two := strings.Replace(oneMap, "one", "two", 1)
 	for _, cluster := range []string{"", "/clusters/a"} {
@@ -111,6 +111,7 @@ func TestAFullCluster(t *testing.T) {
 		require.JSONEq(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
 			"message":"etcdserver: mvcc: database space exceeded","code":500}`, text)
 		p.requireCode(200, "PUT", cluster+mapsPath+"/one", oneMap)
+		p.requireCode(500, "PUT", cluster+mapsPath+"/one", strings.Replace(oneMap, "one\"", "one\",\"annotations\":{\"a\":\""+strings.Repeat("x", 3000)+"\"}", 1))
 		p.requireCode(200, "DELETE", cluster+mapsPath+"/one", "")
 		p.requireCode(201, "POST", cluster+mapsPath, two)
 	}

@@ -32,6 +32,7 @@ type Options struct {
 	data         string
 	maxClusters  int
 	maxObjects   int
+	maxBytes     int
 }
 
 // list is a flag that may be repeated.
@@ -60,6 +61,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 	f.StringVar(&o.data, "data", "", "`file` with the state, in YAML or JSON: read at the start if it exists, written at the end")
 	f.IntVar(&o.maxClusters, "max-clusters", 1000, "largest `number` of clusters that the admin endpoint creates beside the first one")
 	f.IntVar(&o.maxObjects, "max-objects", 0, "`number` of objects, with those of a new cluster, at which a cluster is full, as with a full etcd (default: no limit)")
+	f.IntVar(&o.maxBytes, "max-bytes", 0, "`number` of bytes of all objects in JSON, with those of a new cluster, beyond which a cluster is full (default: no limit)")
 }
 
 // UsageError is an error in the flags. Hooks.New may return one.
@@ -95,11 +97,13 @@ func (o Options) checkAddresses() error {
 	if _, err := sameorigin.New(o.allowedHosts); err != nil {
 		return usagef("--allow-host: %w", err)
 	}
-	if o.maxClusters < 0 {
-		return usagef("--max-clusters %d: it is a number that is not negative", o.maxClusters)
-	}
-	if o.maxObjects < 0 {
-		return usagef("--max-objects %d: it is a number that is not negative", o.maxObjects)
+	for _, limit := range []struct {
+		flag  string
+		value int
+	}{{"clusters", o.maxClusters}, {"objects", o.maxObjects}, {"bytes", o.maxBytes}} {
+		if limit.value < 0 {
+			return usagef("--max-%s %d: it is a number that is not negative", limit.flag, limit.value)
+		}
 	}
 	if o.admin != "" {
 		host, _, err := net.SplitHostPort(o.admin)
@@ -151,7 +155,7 @@ func (o Options) server(seed uint64) testserver.Options {
 	so := testserver.Options{
 		TLS: o.tls, HTTP2: o.tls, AllowedHosts: o.allowedHosts, ManagedFields: true, ClockVersions: true, Seed: seed,
 		StrictNamespaces: !o.lenient, ImmediateDeletion: o.lenient,
-		MaxObjects:    o.maxObjects,
+		MaxObjects: o.maxObjects, MaxBytes: o.maxBytes,
 		DeletionPause: time.Millisecond, // in forks too, because they have clients of the network
 	}
 	if o.token != "" {

@@ -340,6 +340,7 @@ func TestWrongFlags(t *testing.T) {
 		flags []string
 	}{
 		{"--max-clusters -1: it is a number that is not negative", true, []string{"--max-clusters", "-1"}},
+		{"--max-bytes -1: it is a number that is not negative", true, []string{"--max-bytes", "-1"}},
 		{"--admin 0.0.0.0:0: it must be an address of loopback", true, []string{"--admin", "0.0.0.0:0"}},
 		{"--admin leat.example:0: it must be", true, []string{"--admin", "leat.example:0"}},
 		{"--admin: ", true, []string{"--admin", "8081"}},

@@ -10,6 +10,7 @@ import (
 // is cheap because it shares its memory with the store.
 type State struct {
 	version uint64
+	bytes   int
 	roots   map[schema.GroupResource]*node
 }
 
@@ -17,7 +18,7 @@ type State struct {
 func (s *Store) State() *State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &State{version: s.version, roots: map[schema.GroupResource]*node{}}
+	out := &State{version: s.version, bytes: s.bytes, roots: map[schema.GroupResource]*node{}}
 	for gr, c := range s.collections {
 		out.roots[gr] = c.root
 	}
@@ -32,6 +33,7 @@ func (s *Store) Assemble(version uint64, records map[schema.GroupResource][]*Rec
 		var root *node
 		for _, r := range all {
 			root = root.set(r)
+			out.bytes += r.Size()
 			s.names.avoid(string(r.UID()))
 		}
 		out.roots[gr] = root
@@ -54,7 +56,7 @@ func (s *State) View(gr schema.GroupResource) View {
 
 // Restore makes a state the present one. It deletes the history and ends every cursor. The caller holds the lock.
 func (s *Store) Restore(to *State) {
-	s.version = to.version
+	s.version, s.bytes = to.version, to.bytes
 	for gr, c := range s.collections {
 		c.root = to.roots[gr]
 		c.start(&change{version: to.version})
@@ -72,6 +74,7 @@ func (s *Store) Restore(to *State) {
 // those of their resources. The caller holds the lock.
 func (s *Store) Fork(definitions []*registry.Definition) *Store {
 	out := s.Empty()
+	out.bytes = s.bytes
 	for _, c := range s.order {
 		d := c.Definition()
 		out.Define(d)

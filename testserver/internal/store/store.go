@@ -23,6 +23,7 @@ type Store struct {
 	version     uint64
 	collections map[schema.GroupResource]*Collection
 	order       []*Collection // in the order of registration, for discovery
+	bytes       int           // of all objects
 	history     int           // number of changes that a collection keeps
 	advanced    signal.Signal // fires when the version changes
 	restored    signal.Signal // fires when another state replaces the present one
@@ -160,6 +161,9 @@ func (s *Store) Len() (n int) {
 	return n
 }
 
+// Bytes returns the number of bytes of all objects in JSON. The caller holds the lock.
+func (s *Store) Bytes() int { return s.bytes }
+
 // Definitions returns the served resources in the order of their registration. The caller does not hold the lock.
 func (s *Store) Definitions() []*registry.Definition {
 	s.mu.Lock()
@@ -209,6 +213,10 @@ func (s *Store) put(c *Collection, before, after *Record) {
 		s.mayCollect()
 	}
 	c.root = c.root.set(after)
+	s.bytes += after.Size()
+	if before != nil {
+		s.bytes -= before.Size()
+	}
 	s.append(c, &change{before: before, after: after})
 }
 
@@ -217,6 +225,7 @@ func (s *Store) Drop(c *Collection, before *Record) *Record {
 	gone := before.At(s.version + 1)
 	c.claim(before, nil)
 	c.root = c.root.remove(before.Path)
+	s.bytes -= before.Size()
 	s.append(c, &change{before: before, deleted: gone})
 	s.logs.forget(before.UID())
 	return gone

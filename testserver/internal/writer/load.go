@@ -39,6 +39,7 @@ func (wr *Writer) NewLoading(keep func(*registry.Definition, api.Key) bool) *Loa
 		kept:        map[schema.GroupResource][]*store.Record{},
 		newest:      wr.store.Version(),
 	}
+	l.staged.limits = wr.limits
 	for _, c := range wr.store.Served() {
 		d := c.Definition()
 		if d.FromCRD {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/http"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -204,12 +203,14 @@ func (wr *Writer) insert(s *Submission, tree object.Tree) (*store.Record, error)
 	if s.DryRun {
 		return store.NewRecord(d, tree, 0)
 	}
-	if most := wr.options.MaxObjects; most > 0 && wr.store.Len() >= most {
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "etcdserver: mvcc: database space exceeded",
-		}}
+	r, err := store.NewRecord(d, tree, wr.store.Version()+1)
+	if err != nil {
+		return nil, err
 	}
-	return wr.stored(c)(wr.store.Put(c, nil, tree))
+	if err := wr.room(nil, r); err != nil {
+		return nil, err
+	}
+	return wr.stored(c)(wr.store.Replace(c, nil, r, tree))
 }
 
 // submitChange updates an object that exists.
@@ -297,6 +298,9 @@ func (wr *Writer) exchange(s *Submission, old *store.Record, tree object.Tree) (
 	}
 	if last || s.DryRun {
 		return next, nil
+	}
+	if err := wr.room(old, next); err != nil {
+		return nil, err
 	}
 	return wr.stored(c)(wr.store.Replace(c, old, next, tree))
 }

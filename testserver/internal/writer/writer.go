@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"errors"
 	"maps"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 type Writer struct {
 	store   *store.Store
 	options Options
+	limits  Limits
 	pause   atomic.Int64 // between the two writes of a deletion, as a time.Duration
 
 	crds      map[*store.Record]parsedCRD // of the stored definitions
@@ -28,7 +30,6 @@ type Options struct {
 	// NamespaceLifecycle leaves the contents of a deleted namespace to a controller, and keeps the namespace until the
 	// controller has removed the finalizers of its spec.
 	NamespaceLifecycle bool
-	MaxObjects         int // a full store takes no new objects; zero means no limit
 
 	// Definition returns the resource of a CustomResourceDefinition, with a Schema. It fails or returns nil if the
 	// resource is not served. Nil: registry.FromCRD, and the rules of Untyped.
@@ -38,6 +39,29 @@ type Options struct {
 	Settle func(crd object.Tree, others []object.Tree, populated bool) object.Tree
 }
 
+// Limits are the numbers of objects and of bytes in JSON at which a store is full. Zero means no limit.
+type Limits struct{ Objects, Bytes int }
+
+// Limit sets the limits. It is called before the first request.
+func (wr *Writer) Limit(l Limits) { wr.limits = l }
+
+// errFull is the answer of kube-apiserver whose etcd is full.
+var errFull = store.StorageError(errors.New("etcdserver: mvcc: database space exceeded"))
+
+// room returns an error if a record does not fit into the store instead of old, which is nil for a new object. A change
+// that does not make an object larger always fits, so that a full store can be used. The caller holds the lock.
+func (wr *Writer) room(old, next *store.Record) error {
+	grows := next.Size()
+	if old != nil {
+		grows -= old.Size()
+	}
+	switch l := wr.limits; {
+	case l.Objects > 0 && old == nil && wr.store.Len() >= l.Objects, l.Bytes > 0 && grows > 0 && wr.store.Bytes()+grows > l.Bytes:
+		return errFull
+	}
+	return nil
+}
+
 // New returns the rules of writes to a store.
 func New(s *store.Store, o Options) *Writer { return &Writer{store: s, options: o} }
 
@@ -45,7 +69,7 @@ func New(s *store.Store, o Options) *Writer { return &Writer{store: s, options: 
 // the options, because the connections to webhooks belong to one server. The caller holds the lock.
 func (wr *Writer) Fork(s *store.Store, o Options) *Writer {
 	out := New(s, o)
-	out.crds = maps.Clone(wr.crds)
+	out.crds, out.limits = maps.Clone(wr.crds), wr.limits
 	maps.DeleteFunc(out.crds, func(_ *store.Record, crd parsedCRD) bool {
 		return crd.definition != nil && crd.definition.CallsWebhook
 	})

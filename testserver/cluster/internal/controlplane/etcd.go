@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,7 +50,11 @@ func runEtcd(ctx context.Context, f *front.Flags, stderr io.Writer) error {
 	if len(urls) == 0 {
 		urls = []string{"http://localhost:2379"}
 	}
-	e := &etcd{host: newHost(folder), stderr: stderr}
+	quota, err := strconv.ParseInt(f.Last("quota-backend-bytes", "0"), 0, strconv.IntSize)
+	if err != nil {
+		return fmt.Errorf("--quota-backend-bytes: %w", err)
+	}
+	e := &etcd{host: newHost(folder, max(int(quota), 0)), stderr: stderr}
 	var all []net.Listener
 	defer func() {
 		for _, l := range all {
@@ -80,7 +85,7 @@ func runEtcd(ctx context.Context, f *front.Flags, stderr io.Writer) error {
 		<-ctx.Done()
 		return server.Close()
 	})
-	err := group.Wait()
+	err = group.Wait()
 	e.serving.wait()
 	return errors.Join(err, e.host.save())
 }

@@ -22,6 +22,7 @@ import (
 // host is the cluster of an etcd. API servers come and go, and the cluster stays.
 type host struct {
 	folder string // of the state
+	quota  int    // of the objects in bytes; zero means no limit
 
 	turn sync.Mutex // held while an API server starts
 
@@ -33,8 +34,8 @@ type host struct {
 	gone         chan struct{}               // closed and replaced when an API server has ended
 }
 
-func newHost(folder string) *host {
-	return &host{folder: folder, certificates: map[string]*tls.Certificate{}, gone: make(chan struct{})}
+func newHost(folder string, quota int) *host {
+	return &host{folder: folder, quota: quota, certificates: map[string]*tls.Certificate{}, gone: make(chan struct{})}
 }
 
 // start makes the cluster of a request and listens for it. The cluster continues if the settings are the same.
@@ -103,7 +104,9 @@ func (h *host) newCluster(s front.Settings) (*cluster.Cluster, error) {
 		}
 		return nil, fmt.Errorf("restart etcd to change --feature-gates from %q to %q", *h.gates, s.Gates)
 	}
-	options, err := clusterOptions(s, testserver.Options{Certificate: h.certificate, Seed: uint64(time.Now().UnixNano())})
+	options, err := clusterOptions(s, testserver.Options{
+		Certificate: h.certificate, Seed: uint64(time.Now().UnixNano()), MaxBytes: h.quota,
+	})
 	if err != nil {
 		return nil, err
 	}

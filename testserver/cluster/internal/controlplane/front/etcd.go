@@ -15,7 +15,7 @@ import (
 var effectiveOfEtcd = []string{
 	"name", "data-dir", "listen-client-urls", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster",
 	"initial-cluster-state", "initial-cluster-token", "unsafe-no-fsync", "cert-file", "key-file", "client-cert-auth", "trusted-ca-file",
-	"logger", "log-level", "log-outputs",
+	"logger", "log-level", "log-outputs", "quota-backend-bytes",
 }
 
 // EtcdVersion is the version that etcd reports.
