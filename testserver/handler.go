@@ -76,6 +76,15 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		fail(w, unknown)
 		return
 	}
+	passed, ok := s.gates.enter(r, request, user)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+		return
+	}
+	if passed != nil {
+		defer func() { <-passed }()
+	}
 	if err := s.authorize(r, request, user); err != nil {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		fail(w, err)

@@ -64,6 +64,8 @@ type Options struct {
 	// full. A write that makes an object larger then gets the same answer. Deletions succeed, and free room at once.
 	// Zero means no limit.
 	MaxBytes int
+	// InFlight limits the requests in progress.
+	InFlight InFlight
 	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, the answer is 200 with an
 	// ERROR event that contains the 410, as in kube-apiserver.
 	ExpiredStatus bool

@@ -49,6 +49,7 @@ type Server struct {
 	watches   watches
 	lists     keptLists
 	log       requestLog
+	gates     gates
 	cert      *pipe.Certificate // nil without TLS
 
 	mu      sync.Mutex // guards the fields below
@@ -93,6 +94,7 @@ func NewExtended(o Options, e extension.Extension) *Server {
 func newServer(o Options, e extension.Extension, objects *store.Store) *Server {
 	return &Server{
 		options: o, extension: e, store: objects, pipe: pipe.Listen(), conns: map[net.Conn]bool{}, log: requestLog{limit: o.RequestLog},
+		gates: newGates(o.InFlight),
 	}
 }
 

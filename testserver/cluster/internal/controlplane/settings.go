@@ -20,6 +20,7 @@ import (
 // clusterOptions returns the options of the cluster, except those that depend on feature gates.
 func clusterOptions(s front.Settings, o testserver.Options) (cluster.Options, error) {
 	o.TLS, o.HTTP2, o.ManagedFields, o.ClockVersions, o.StrictNamespaces = true, true, true, true, true
+	o.InFlight = testserver.InFlight{Reads: s.Reads, Writes: s.Writes, Queue: s.Queue}
 	out := cluster.Options{
 		Server: o, RBAC: slices.Contains(s.Modes, "RBAC") && !slices.Contains(s.Modes, "AlwaysAllow"),
 		NoAnonymous: !s.Anonymous, Tokens: cluster.Tokens{},

@@ -31,7 +31,8 @@ const etcdWait = "20s"
 // effective are the flags of kube-apiserver that have an effect.
 var effective = []string{
 	"anonymous-auth", "authorization-mode", "bind-address", "cert-dir", "client-ca-file", "disable-admission-plugins",
-	"enable-admission-plugins", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-servers", "feature-gates", "secure-port",
+	"enable-admission-plugins", "enable-priority-and-fairness", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-servers", "feature-gates", "max-mutating-requests-inflight",
+	"max-requests-inflight", "secure-port",
 	"service-account-issuer", "service-account-key-file", "service-account-signing-key-file",
 	"storage-initialization-timeout", "tls-cert-file", "tls-private-key-file",
 	"token-auth-file",
@@ -176,7 +177,24 @@ func newRequest(f *Flags) (*Request, error) {
 			return nil, fmt.Errorf("%s=%q: it is true or false", Controllers, text)
 		}
 	}
-	return r, r.readFiles(f)
+	return r, cmp.Or(r.Cluster.limit(f), r.readFiles(f))
+}
+
+// limit reads the limits of requests in progress. Without a flag, there are none.
+func (s *Settings) limit(f *Flags) error {
+	if len(f.given("max-requests-inflight"))+len(f.given("max-mutating-requests-inflight")) == 0 {
+		return nil
+	}
+	number := func(name, fallback string) int {
+		n, _ := strconv.ParseInt(f.Last(name, fallback), 0, 64) // parse has refused other texts
+		return int(min(n, 1<<20))
+	}
+	s.Reads, s.Writes = number("max-requests-inflight", "400"), number("max-mutating-requests-inflight", "200")
+	s.Queue = f.Truth("enable-priority-and-fairness", true)
+	if s.Queue && s.Reads+s.Writes == 0 {
+		return errors.New("invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive")
+	}
+	return nil
 }
 
 // plugins returns the admission plugins of a flag that leat-server has.
@@ -230,6 +248,11 @@ func required(f *Flags) error {
 		wrong = append(wrong, "--service-account-signing-key-file and --service-account-issuer are required flags")
 	case !issuer || !signing:
 		wrong = append(wrong, "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be specified together")
+	}
+	for _, name := range []string{"max-requests-inflight", "max-mutating-requests-inflight"} {
+		if strings.HasPrefix(f.Last(name, ""), "-") {
+			wrong = append(wrong, "--"+name+" can not be negative value")
+		}
 	}
 	switch len(wrong) {
 	case 0:

@@ -35,6 +35,9 @@ type Settings struct {
 	Disabled    []string `json:"disable-admission-plugins"`
 	Gates       string   `json:"feature-gates"`
 	Controllers bool     `json:"LEAT_CONTROLLERS"`
+	Reads       int      `json:"max-requests-inflight"`
+	Writes      int      `json:"max-mutating-requests-inflight"`
+	Queue       bool     `json:"enable-priority-and-fairness"`
 }
 
 // Token is a line of a token file.
