@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/fixture/must"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -18,10 +19,8 @@ func TestTooManyRequests(t *testing.T) {
 	for _, queue := range []bool{false, true} {
 		inBubble(t, testserver.Options{InFlight: testserver.InFlight{Reads: 1, Writes: 1, Queue: queue}}, func(b *bench) {
 			send := func(method, path string, body io.Reader) *http.Response {
-				request, err := http.NewRequestWithContext(b.Context(), method, b.URL()+path, body)
-				require.NoError(b, err)
-				response, err := b.Client().Do(request)
-				require.NoError(b, err)
+				request := must.Get(http.NewRequestWithContext(b.Context(), method, b.URL()+path, body))(b.T)
+				response := must.Get(b.Client().Do(request))(b.T)
 				b.Cleanup(func() { _ = response.Body.Close() })
 				return response
 			}
@@ -34,9 +33,7 @@ func TestTooManyRequests(t *testing.T) {
 			synctest.Wait()
 			begin := time.Now()
 			refused := send(http.MethodPost, mapsPath, strings.NewReader("{}"))
-			text, err := io.ReadAll(refused.Body)
-			require.NoError(b, err)
-			require.Equal(b, "Too many requests, please try again later.\n", string(text))
+			require.Equal(b, "Too many requests, please try again later.\n", string(must.Get(io.ReadAll(refused.Body))(b.T)))
 			require.Equal(b, []any{429, "1"}, []any{refused.StatusCode, refused.Header.Get("Retry-After")})
 			require.Equal(b, map[bool]time.Duration{false: 0, true: 15 * time.Second}[queue], time.Since(begin))
 			require.Equal(b, 200, send(http.MethodGet, mapsPath+"?watch=1&timeoutSeconds=1", nil).StatusCode)

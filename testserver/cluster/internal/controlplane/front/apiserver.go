@@ -180,7 +180,7 @@ func newRequest(f *Flags) (*Request, error) {
 	return r, cmp.Or(r.Cluster.limit(f), r.readFiles(f))
 }
 
-// limit reads the limits of requests in progress. Without a flag, there are none.
+// limit reads the limits of requests in progress. Without these flags, all stay zero.
 func (s *Settings) limit(f *Flags) error {
 	if len(f.given("max-requests-inflight"))+len(f.given("max-mutating-requests-inflight")) == 0 {
 		return nil
