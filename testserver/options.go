@@ -163,3 +163,12 @@ type Definition struct {
 	// metadata.namespace.
 	SelectableFields []string
 }
+
+// InFlight limits the requests in progress as kube-apiserver does. Watches and other streams do not count, and neither
+// do requests of the control plane. Members of system:masters are never rejected. The zero value has no limits.
+type InFlight struct {
+	// Reads and Writes are the numbers of requests at which one more gets 429. Zero means no limit.
+	Reads, Writes int
+	// Queue makes the sum of both the limit of all requests. One more waits for up to 15 seconds and then gets 429.
+	Queue bool
+}
