@@ -23,8 +23,8 @@
 // # Promises
 //
 //  1. A list deletes objects of its own scope only. A scope that fails delays and changes no other.
-//  2. If an object moves to another scope, handlers get an update, also if it returns to a scope which had lost it. The
-//     other scope must have its first list, and receive the object within a second.
+//  2. If an object moves to another scope, or returns to one that had lost it, handlers get an update. That scope must
+//     have its first list, and receive the object within a second.
 //  3. If scopes have common objects, the cache has the newest state of each. It deletes an object when no scope has it.
 //  4. Each handler gets a legal history of each object, even while scopes come and go. Only a Silent removal deletes
 //     objects without a notification.
