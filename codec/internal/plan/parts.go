@@ -68,9 +68,11 @@ func (e *part) isFree() bool { return e.tag == Tag{} }
 type shard struct {
 	mu    sync.Mutex // guards the fields below
 	parts []part
-	seen  []uint32 // parts that were seen once: a half of a tag, at a place that the other half gives
-	used  int      // places that are not free, dead values included
-	next  int      // the way whose value is replaced next
+	// Parts that were seen once: a half of a tag, at a place that the other half gives. Another part with this place
+	// makes a mark even, and replaces an even one. So two parts that come by turns are both found.
+	seen []uint32
+	used int // places that are not free, dead values included
+	next int // the way whose value is replaced next
 }
 
 // NewParts returns an empty table for at most so many parts: MaxParts or MaxSharedParts. It returns nil if this program
@@ -224,8 +226,14 @@ func (p *Parts) Find(k *PartKind, t Tag) (at *byte, len int, keep bool) {
 		return nil, 0, true
 	}
 	seen, mark := &s.seen[t.Place()>>20&uint64(cap(s.seen)-1)], uint32(t[0]>>32)|1
-	keep = *seen == mark
-	*seen = mark
+	switch {
+	case *seen|1 == mark:
+		*seen, keep = 0, true
+	case *seen&1 != 0:
+		*seen--
+	default:
+		*seen = mark
+	}
 	return nil, 0, keep
 }
 

@@ -74,6 +74,32 @@ func TestPartsThatNeverRepeat(t *testing.T) {
 	}
 }
 
+// TestPartsThatComeByTurns has two parts whose marks have the same place, so each replaces the mark of the other.
+func TestPartsThatComeByTurns(t *testing.T) {
+	p, k, h := NewParts(MaxParts), newKind(), &Hasher{}
+	place := func(n int) (*shard, uint64) {
+		tag := h.Of(p, k, binary.BigEndian.AppendUint64(nil, uint64(n)))
+		s := p.shard(tag)
+		return s, tag.Place() >> 20 & uint64(len(s.seen)-1)
+	}
+	other := 1
+	for in, at := place(0); ; other++ {
+		if s, place := place(other); s == in && place == at {
+			break
+		}
+	}
+	var values []*value // hold the parts
+	for range 3 {
+		for _, n := range []int{0, other} {
+			if _, keep := look(p, k, h, n); keep {
+				values = append(values, store(p, k, h, n))
+			}
+		}
+	}
+	require.Len(t, values, 2)
+	runtime.KeepAlive(values)
+}
+
 // TestPartsOfWhichSomeRepeat has kinds of which half of the parts are a few frequent ones.
 func TestPartsOfWhichSomeRepeat(t *testing.T) {
 	for frequent := 1; frequent <= 20; frequent++ {
