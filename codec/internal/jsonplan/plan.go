@@ -34,8 +34,7 @@ func NewReader(strings *plan.Interner, ended func() error) Reader {
 
 // text reads the current string.
 func (r *Reader) text() string {
-	text, _ := r.strings.Text(r.Content())
-	return text
+	return r.strings.Text(r.Content())
 }
 
 // null reports whether the current value is null.
@@ -87,6 +86,9 @@ var ErrNotAnObject = errors.New("not a JSON object")
 // Decode returns a pointer to a new struct with the object at c, without its managedFields if drop is set.
 func (p *Plan) Decode(r *Reader, c scan.Cursor, drop bool) (any, error) {
 	r.depth, r.structs = 0, 0
+	if r.parts != nil && len(c.Tokens) > 0 {
+		r.hasher.Begin(c.B[c.Tokens[0].Start():])
+	}
 	object, err := p.decode(r, c, drop)
 	if r.parts != nil && errors.Is(err, errRepeated) {
 		parts := r.parts
@@ -126,7 +128,7 @@ func (p *Plan) Into(r *Reader, c scan.Cursor, v reflect.Value) error {
 
 // content decodes an object into a map.
 func (p *Plan) content(r *Reader, obj Generic, drop bool) (any, error) {
-	g := genericReader{*r, drop}
+	g := genericReader{r, drop}
 	content, err := g.object(inObject)
 	if err == nil {
 		obj.SetUnstructuredContent(content)
@@ -376,12 +378,11 @@ func decodeNumber(r *Reader, v reflect.Value) error {
 
 // decodeAny decodes into an interface as for unstructured objects, with integers as int64.
 func decodeAny(r *Reader, v reflect.Value) error {
-	g := genericReader{*r, false}
+	g := genericReader{r, false}
 	value, err := g.value()
 	if err != nil {
 		return err
 	}
-	r.K, r.breaks, r.depth = g.K, g.breaks, g.depth
 	if value == nil {
 		v.SetZero()
 	} else {

@@ -10,7 +10,7 @@ import (
 // genericReader decodes scanned JSON into maps, slices, strings, int64s, float64s, booleans and nils, as
 // sigs.k8s.io/json does. A number without a fraction or exponent is an int64 if it fits.
 type genericReader struct {
-	Reader
+	*Reader
 	drop bool // metadata.managedFields
 }
 

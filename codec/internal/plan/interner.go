@@ -59,62 +59,22 @@ func newTable(slots int) *table {
 	return &table{marks: make([]atomic.Uint32, slots), kept: make([]atomic.Value, slots), seen: make([]atomic.Uint32, 2*slots)}
 }
 
-// Texts looks for strings in an interner, for one goroutine. While few strings are found, it looks only for samples,
-// because a look-up of a string that never comes again takes longer than its copy.
-type Texts struct {
-	*Interner // nil keeps nothing
-	worth     worth
-}
-
-// NewTexts returns a Texts of an interner, which may be nil.
-func NewTexts(n *Interner) Texts { return Texts{n, worth{misses: -credit}} }
-
-// Text returns b as a string, and reports whether the interner keeps it.
-func (t *Texts) Text(b []byte) (text string, kept bool) {
-	if text, kept = t.look(b).(string); kept {
-		return text, true
-	}
-	return string(b), false
-}
-
-// Box returns b as a string in an interface.
-func (t *Texts) Box(b []byte) any {
-	if kept := t.look(b); kept != nil {
-		return kept
-	}
-	return string(b)
-}
-
-// look returns the kept string that is equal to b, or nil.
-func (t *Texts) look(b []byte) any {
-	n := len(b)
-	if t.Interner == nil || n <= 1 || n > maxInterned {
-		return nil // the runtime has all strings of one byte
-	}
-	if t.worth.skip(b) {
-		return nil
-	}
-	kept := t.find(b)
-	t.worth.count(kept != nil)
-	return kept
-}
-
-// find returns the kept string that is equal to b, or nil.
-func (n *Interner) find(b []byte) any {
+// find returns the kept string that is equal to b, or nil. found is false if this is the first time that it is kept.
+func (n *Interner) find(b []byte) (kept any, found bool) {
 	h, t := maphash.Bytes(n.seed, b), n.table.Load()
 	at, mark := t.place(h)
 	if kept := t.at(at, mark, b); kept != nil {
-		return kept
+		return kept, true
 	}
 	if kept := t.at(at^1, mark, b); kept != nil {
-		return kept
+		return kept, true
 	}
 	before := &t.seen[h>>16&uint64(len(t.seen)-1)]
 	if before.Load() != mark {
 		before.Store(mark)
-		return nil
+		return nil, false
 	}
-	kept := t.keep(at, mark, b)
+	kept = t.keep(at, mark, b)
 	for kept == nil && len(t.marks) < n.most { // three strings with the same two places
 		n.grow(t)
 		t = n.table.Load()
@@ -124,7 +84,7 @@ func (n *Interner) find(b []byte) any {
 	if size := len(t.marks); size < n.most && int(t.taken.Load()) > size/2 {
 		n.grow(t)
 	}
-	return kept
+	return kept, false
 }
 
 // grow replaces t by a larger table with the same strings. A string that another goroutine stores in t meanwhile is

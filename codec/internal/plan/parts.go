@@ -43,7 +43,7 @@ type PartKind struct {
 	id uint64
 	// KeepFirst keeps a part when it comes for the first time. Others are kept when they come for the second time.
 	KeepFirst bool
-	worth     worth
+	misses    int32 // see Find
 }
 
 // kinds is the number of kinds that were made. No kind has the id of one that the program has forgotten, because the
@@ -52,7 +52,7 @@ var kinds atomic.Uint64
 
 // NewPartKind returns a kind that no other value has.
 func NewPartKind(keepFirst bool) PartKind {
-	return PartKind{id: kinds.Add(1), KeepFirst: keepFirst, worth: worth{misses: -credit}}
+	return PartKind{id: kinds.Add(1), KeepFirst: keepFirst, misses: -credit}
 }
 
 // part is a place of the table. It is free if its tag is zero.
@@ -122,7 +122,9 @@ type Hasher struct {
 	nonce [12]byte
 	sum   [16]byte
 	// Update means that the object is a new state of one that came before.
-	Update bool
+	Update  bool
+	sample  bool // the object is a sample
+	objects uint64
 }
 
 const (
@@ -134,58 +136,57 @@ const (
 	// credit is the number of misses that are free at first, and after a worthless kind has been found again: a part
 	// must come twice or three times before it is found.
 	credit = 2048
-	// epoch is the number of parts for which the samples are the same.
-	epoch = 1 << 14
+	// epoch is the number of values for which the samples are the same, and epochOfObjects that of objects.
+	epoch          = 1 << 14
+	epochOfObjects = 1 << 10
+	// beginning is the number of bytes that select an object as a sample. They contain its name, in most cases.
+	beginning = 96
 )
 
-// Find returns the value of the part with the bytes b. If at is nil, keep reports whether a new value should be kept.
-//
-// A hash costs time, which is lost if the part never comes again. So Find counts how often a kind is found. If it is
-// worthless, Find looks only for a sixteenth of the parts, until enough of these are found. A part that is kept when it
-// comes for the first time cannot be found in a first list, so only updates count then.
-func (h *Hasher) Find(p *Parts, k *PartKind, b []byte) (t Tag, at *byte, n int, keep bool) {
-	counts := h.Update || !k.KeepFirst
-	if counts && k.worth.skip(b) {
-		return t, nil, 0, false
-	}
-	t = h.Of(p, k, b)
-	at, n, keep = p.Find(k, t)
-	if counts {
-		k.worth.count(at != nil)
-	}
-	return t, at, n, keep
-}
-
-// worth decides whether it pays to look for something. Its zero value has no credit. It may be used on any goroutine.
-// If two goroutines count at the same time, one count may be lost.
-type worth struct{ misses, skipped int32 }
-
-// skip reports whether not to look for b. Equal texts are samples together, so a sample that repeats is found. The
-// samples change from epoch to epoch, because few frequent texts may have no sample among them.
-func (w *worth) skip(b []byte) bool {
-	if atomic.LoadInt32(&w.misses) < worthless {
-		return false
-	}
-	const odd = 0x9e3779b97f4a7c15
-	turn := uint64(uint32(atomic.AddInt32(&w.skipped, 1)) / epoch)
-	return (maphash.Bytes(sampleSeed, b)^turn*odd)*odd>>60 != 0
+// Begin tells h that the following parts are those of another object, which begins with the bytes of b.
+func (h *Hasher) Begin(b []byte) {
+	h.objects++
+	h.sample = isSample(maphash.Bytes(sampleSeed, b[:min(len(b), beginning)]), h.objects/epochOfObjects)
 }
 
 var sampleSeed = maphash.MakeSeed()
 
-// count counts a look-up.
-func (w *worth) count(found bool) {
-	misses := atomic.LoadInt32(&w.misses)
-	now := min(misses+1, 2*worthless)
-	if found {
-		now = max(misses-hitWorth, -credit)
-		if misses >= worthless && now < worthless {
-			now = -credit
-		}
+// isSample reports whether a hash is one of a sixteenth. The samples change from turn to turn, because few frequent
+// values may have no sample among them.
+func isSample(hash, turn uint64) bool { return (hash^turn*odd)*odd>>60 == 0 }
+
+// odd is a factor that mixes bits.
+const odd = 0x9e3779b97f4a7c15
+
+// Find returns the value of the part with the bytes b. If at is nil, keep reports whether a new value should be kept.
+//
+// A hash costs time, which is lost if the part never comes again. So Find counts how often a kind is found. If it is
+// worthless, Find looks only in a sixteenth of the objects, until enough parts are found there. The states of an object
+// are samples together, so a part that repeats in them is found. A part that is kept when it comes for the first time
+// cannot be found in a first list, so only updates count then.
+func (h *Hasher) Find(p *Parts, k *PartKind, b []byte) (t Tag, at *byte, n int, keep bool) {
+	counts := h.Update || !k.KeepFirst
+	misses := atomic.LoadInt32(&k.misses)
+	if counts && misses >= worthless && !h.sample {
+		return t, nil, 0, false
 	}
-	if now != misses {
-		atomic.StoreInt32(&w.misses, now)
+	t = h.Of(p, k, b)
+	at, n, keep = p.Find(k, t)
+	if now := afterLook(misses, at != nil); counts && now != misses {
+		atomic.StoreInt32(&k.misses, now) // if two goroutines count at the same time, one count may be lost
 	}
+	return t, at, n, keep
+}
+
+// afterLook returns the number of misses after one more look.
+func afterLook(misses int32, found bool) int32 {
+	if !found {
+		return min(misses+1, 2*worthless)
+	}
+	if now := max(misses-hitWorth, -credit); misses < worthless || now >= worthless {
+		return now
+	}
+	return -credit
 }
 
 // Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per process,
@@ -200,7 +201,6 @@ func (h *Hasher) Of(p *Parts, k *PartKind, b []byte) Tag {
 // Place returns bits that select the places of a tag. AES-GCM is linear: tags of texts that differ in a few bits differ
 // in a few patterns, and so they would crowd a few places. Multiplication is not linear.
 func (t Tag) Place() uint64 {
-	const odd = 0x9e3779b97f4a7c15
 	x := t[0] * odd
 	x = (x ^ x>>32 ^ t[1]) * odd
 	return x ^ x>>32

@@ -38,6 +38,7 @@ func TestPartsThatNeverRepeat(t *testing.T) {
 		p, k, h := NewParts(MaxParts), NewPartKind(keepFirst), &Hasher{}
 		var values []*value // hold the parts
 		decode := func(n, version int) (looked, found bool) {
+			h.Begin(fmt.Append(nil, n))
 			part := fmt.Appendf(nil, "part %d of an object, version %d", n, version)
 			tag, at, _, keep := h.Find(p, &k, part)
 			if keep {

@@ -85,7 +85,7 @@ func setStringEntry(r *Reader, to place, key, value []byte) bool {
 	if *m == nil {
 		*m = map[string]string{}
 	}
-	(*m)[r.text(key)] = r.text(value)
+	(*m)[r.Text(key)] = r.Text(value)
 	return true
 }
 
@@ -95,7 +95,7 @@ func setQuantityEntry(r *Reader, to place, key, value []byte) bool {
 	if !ok {
 		return false
 	}
-	q, err := resource.ParseQuantity(r.text(text))
+	q, err := resource.ParseQuantity(r.Text(text))
 	if err != nil {
 		return false
 	}
@@ -103,7 +103,7 @@ func setQuantityEntry(r *Reader, to place, key, value []byte) bool {
 	if *m == nil {
 		*m = map[string]resource.Quantity{}
 	}
-	(*m)[r.text(key)] = q
+	(*m)[r.Text(key)] = q
 	return true
 }
 

@@ -305,7 +305,7 @@ func (f *messageField) setBytes(r *Reader, to place, content, rest []byte) error
 		if f.unique {
 			*in[string](to) = string(content)
 		} else {
-			*in[string](to) = r.text(content)
+			*in[string](to) = r.Text(content)
 		}
 		return nil
 	case fieldTime:
@@ -321,19 +321,6 @@ func (f *messageField) setBytes(r *Reader, to place, content, rest []byte) error
 		}
 		return f.set(r, to, wireValue{typ: protowire.BytesType, bytes: content})
 	}
-}
-
-// text returns b as a string, which is shared with recent strings of the answer, or of any answer.
-func (r *Reader) text(b []byte) string {
-	slot := r.recent.slot(b)
-	if slot != nil && *slot == string(b) {
-		return *slot
-	}
-	s, kept := r.strings.Text(b)
-	if kept && slot != nil {
-		*slot = s // a string that was seen once replaces nothing
-	}
-	return s
 }
 
 // makeRoom gives an empty slice room for the current element and for those in rest.

@@ -60,6 +60,9 @@ func (p *Plan) Decode(r *Reader, b []byte, drop bool) (any, error) {
 	}
 	r.depth, r.structs = 0, 0
 	r.breaks.begin(b)
+	if r.parts != nil {
+		r.hasher.Begin(b)
+	}
 	err := w.decode(r, placeOf(v), b)
 	if r.parts != nil && errors.Is(err, errRepeated) {
 		parts := r.parts

@@ -4,8 +4,7 @@ import "github.com/leatproject/leat/codec/internal/plan"
 
 // Reader decodes the messages of one answer into the fields of structs. It belongs to one goroutine.
 type Reader struct {
-	strings plan.Texts
-	recent  *recent
+	plan.Texts
 	scratch plan.Scratch
 	depth   int
 	breaks  breaks
@@ -21,11 +20,8 @@ type Reader struct {
 // NewReader returns a Reader. It calls ended while it decodes a large message, and stops with the error that ended
 // returns.
 func NewReader(strings *plan.Interner, ended func() error) Reader {
-	return Reader{strings: plan.NewTexts(strings), breaks: breaks{ended: ended}}
+	return Reader{Texts: plan.NewTexts(strings), breaks: breaks{ended: ended}}
 }
-
-// Remember prepares the reader for many objects, whose strings repeat.
-func (r *Reader) Remember() { r.recent = &recent{} }
 
 // bytesBetweenBreaks is the number of bytes between two looks at the context. A field has at least two bytes, so they
 // take one or two milliseconds, and an ordinary object is decoded without a look.

@@ -72,7 +72,7 @@ func setQuantity(r *Reader, to place, x wireValue) error {
 		}
 		return nil
 	}
-	q, err := resource.ParseQuantity(r.text(text))
+	q, err := resource.ParseQuantity(r.Text(text))
 	if err != nil {
 		return plan.Misfit(plan.AMessage, reflect.TypeFor[resource.Quantity]())
 	}
@@ -138,7 +138,7 @@ func setString(r *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
-	*in[string](to) = r.text(x.bytes)
+	*in[string](to) = r.Text(x.bytes)
 	return nil
 }
 
