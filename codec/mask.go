@@ -40,10 +40,12 @@ type Mask struct {
 	object reflect.Type // a pointer to a struct
 	fields string
 	mark   string // the manager in the managedFields of masked objects
-	json   *plan.Mask
-	wire   *wireplan.Mask // nil for an unstructured object
-	bare   *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
-	stats  maskStats
+	// entries are the managedFields of masked objects with a Go type, which all share them.
+	entries []metav1.ManagedFieldsEntry
+	json    *plan.Mask
+	wire    *wireplan.Mask // nil for an unstructured object
+	bare    *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
+	stats   maskStats
 }
 
 // maskStats count what went through a Mask.
@@ -126,6 +128,7 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	slices.Sort(fields)
 	m.fields = strings.Join(slices.Compact(fields), ",")
 	m.mark = MaskPrefix + m.fields + maskSuffix
+	m.entries = []metav1.ManagedFieldsEntry{{Manager: m.mark}}
 	if !isGeneric {
 		m.wire, m.bare = wireplan.CompileMask(object, m.json), wireplan.CompileMask(object, bare)
 	}
@@ -296,7 +299,7 @@ func (m *Mask) Mark(obj any) {
 	if o, ok := obj.(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	}); ok {
-		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: m.mark}})
+		o.SetManagedFields(m.entries[:1:1])
 	}
 }
 
