@@ -213,6 +213,17 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
+// A bookmark that is older than the version reached contradicts it. So the list that follows more than half a minute
+// after a connection broke reuses no known object: this version 3 of a may be another one.
+func TestAnOldBookmarkConfirmsNothing(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		b := run(t, paged(), list("9", at("a", "3")), watch(errReset), watch(errTooMany(9)), watch(errTooMany(9)), watch(errTooMany(9)),
+			watch(bookmark("8")), list("11", at("a", "3")), watch(stay))
+		b.pass(time.Minute)
+		require.Equal(t, "overwrite [a@3] at 11", last(b.store.log()), b.lw.asked().requests)
+	})
+}
+
 // A server may refuse probes for good. The watch then goes on, no list follows, and Status shows why the version is
 // unconfirmed.
 func TestRefusedProbes(t *testing.T) {

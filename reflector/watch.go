@@ -184,10 +184,10 @@ func (w *openWatch[T]) progress() {
 
 // bookmark advances the version. The bookmark that marks the end of the initial state completes a WatchList.
 func (w *openWatch[T]) bookmark(e api.Event[T]) error {
-	w.r.status.bookmark()
 	if older(e.ResourceVersion, w.version) {
-		return ErrBackwards
+		return ErrBackwards // before it counts: the prober takes each bookmark that counts as a confirmation
 	}
+	w.r.status.bookmark()
 	isNew := w.advance(e.ResourceVersion)
 	switch {
 	case w.staged == nil:
