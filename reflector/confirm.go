@@ -16,7 +16,8 @@ import (
 type confirmation struct {
 	pending bool // the version is unconfirmed
 	// exposed is for how long a server has answered since then without confirming the version. It is the time in which
-	// a restored server may have counted up. It does not grow while the client gets no connection.
+	// a restored server may have counted up. It does not grow while the client gets no connection, except by the pause
+	// before the first request that gets none.
 	exposed time.Duration
 	at      time.Time // the end of the last request since then
 	down    bool      // the last request got no connection
@@ -30,6 +31,9 @@ func (c *confirmation) after(res *result) {
 	case !c.pending:
 		return
 	case res.outcome == unreachable:
+		if !c.down {
+			c.pass(res.at.Add(-res.lasted)) // the server may have answered others until now
+		}
 		c.down, c.at = true, res.at
 	case c.down:
 		c.exposed, c.down, c.at = c.exposed+res.lasted, false, res.at

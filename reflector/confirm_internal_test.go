@@ -13,7 +13,7 @@ func pendingFor(d time.Duration) confirmation {
 }
 
 // A version is unconfirmed for as long as a server answers without confirming it. Time without a connection does not
-// count, except that of the request which ends it.
+// count, except that of the request which ends it, and of the pause before the first one.
 func TestExposure(t *testing.T) {
 	c := confirmation{}
 	now := noon
@@ -27,14 +27,14 @@ func TestExposure(t *testing.T) {
 	c.doubt(now)
 	require.Equal(t, time.Second, request(broken, time.Second, 0))
 	require.Equal(t, 4*time.Second, request(busy, time.Second, 2*time.Second))
-	require.Equal(t, 4*time.Second, request(unreachable, time.Hour, time.Second))
-	require.Equal(t, 4*time.Second, request(unreachable, time.Hour, time.Second))
-	require.Equal(t, 5*time.Second, request(deadline, time.Hour, time.Second))
-	require.Equal(t, 7*time.Second, request(done, time.Second, time.Second))
+	require.Equal(t, 5*time.Second, request(unreachable, time.Second, time.Second))
+	require.Equal(t, 5*time.Second, request(unreachable, time.Hour, time.Second))
+	require.Equal(t, 6*time.Second, request(deadline, time.Hour, time.Second))
+	require.Equal(t, 8*time.Second, request(done, time.Second, time.Second))
 	c.doubt(now.Add(time.Hour))
-	require.Equal(t, 7*time.Second, c.exposed, "a second doubt does not restart the clock")
+	require.Equal(t, 8*time.Second, c.exposed, "a second doubt does not restart the clock")
 	c.pass(now.Add(time.Second))
-	require.Equal(t, 8*time.Second, c.exposed)
+	require.Equal(t, 9*time.Second, c.exposed)
 }
 
 // probeRow is a row of the table of probes. The probe ended a second after noon.
@@ -116,7 +116,7 @@ func TestListsOfUnconfirmedVersions(t *testing.T) {
 	}{
 		{"a list that failed", state{version: "7", confirm: pendingFor(27 * time.Second)}, result{outcome: broken}, acceptRollback},
 		{"a list that failed sooner", state{version: "7", confirm: pendingFor(26 * time.Second)}, result{outcome: broken}, notOlder},
-		{"a list without a connection", state{version: "7", confirm: pendingFor(30 * time.Second)}, result{outcome: unreachable}, notOlder},
+		{"a list without a connection", state{version: "7", confirm: pendingFor(29 * time.Second)}, result{outcome: unreachable}, notOlder},
 		{
 			"an expired version",
 			state{do: watch, version: "7", confirm: pendingFor(29 * time.Second)},
