@@ -31,8 +31,8 @@ func (c *confirmation) after(res *result) {
 	case !c.pending:
 		return
 	case res.outcome == unreachable:
-		if !c.down {
-			c.pass(res.at.Add(-res.lasted)) // the server may have answered others until now
+		if began := res.at.Add(-res.lasted); !c.down && began.After(c.at) {
+			c.pass(began) // the server may have answered others until then
 		}
 		c.down, c.at = true, res.at
 	case c.down:
