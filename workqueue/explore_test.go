@@ -268,7 +268,7 @@ func (x *exploredQueue) key(to []byte) []byte {
 		w := &x.workers[i]
 		b := []byte{'w', 0, 0, 0}
 		if w.busy {
-			b[1] = 'a' + w.work.Key
+			b[1], b[3] = 'a'+w.work.Key, byte(w.work.Priority) // a failure asks for the same priority
 		}
 		for i, set := range []bool{w.cancel != nil, w.retried && w.busy, w.ended} {
 			if set {

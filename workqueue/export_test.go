@@ -1,6 +1,10 @@
 package workqueue
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // StopTimer stops the queue's timers and reports whether one was running.
 func (q *Queue[K]) StopTimer() bool {
@@ -37,7 +41,7 @@ func NewAgeing[K comparable](ageing int, o Options, limiters ...RateLimiter[K]) 
 func (b Backoff) Delay(failures int) time.Duration { return b.delay(failures) }
 
 // Memory appends everything in the queue that decides what it does next, without times: the keys are the entries in
-// the order of the lists and of the heap.
+// the order of the lists and of the heap, and those in work. The queue must have Options.Metrics.
 func (q *Queue[K]) Memory(to []byte, name func(K) byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,6 +70,13 @@ func (q *Queue[K]) Memory(to []byte, name func(K) byte) []byte {
 	for _, c := range q.ready.classes {
 		walk(c.entries, byClass)
 	}
+	var work []string // in no order, because workers that wake together take their keys in any order
+	for i, from := q.processing.head, len(to); i != 0; i = q.table.at(i).links[byAge].next {
+		add(q.table.at(i))
+		work, to = append(work, string(to[from:])), to[:from]
+	}
+	slices.Sort(work)
+	to = append(to, strings.Join(work, "|")...)
 	for i := range q.delays.length {
 		s := q.delays.slot(i)
 		add(q.table.at(s.id))
