@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -124,8 +125,19 @@ type Way struct {
 	steps string
 	can   string // the steps that can follow
 	fair  int16  // the step that a fair continuation takes, or -1
-	key   string // a hash of the key of the Machine, so that waiting ways are small
+	key   string // a hash of 128 bits of the key of the Machine, so that waiting ways are small
 	wrong error
+}
+
+// Show finds a failure and saves it. Lines must return what each part has. It uses one worker, so that the steps are
+// always the same.
+func (m Machine[M]) Show(t *testing.T, o Options, want, path, rule, promise string) {
+	t.Helper()
+	o.Workers = 1
+	r := Finds(t, m.World(), o, want)
+	_, text, _ := strings.Cut(r.Failure.Error(), "\n> ")
+	text = strings.NewReplacer("and the fair steps that follow:\n", "", "\n          ", "\n   ").Replace(text)
+	Save(t, path, rule, promise, r, strings.Split(text, "\n> "))
 }
 
 // World returns a machine as a world.
@@ -197,21 +209,17 @@ func (m Machine[M]) follow(first uint8, steps string) Way {
 		w.fair = -1
 	} else if w.fair < 0 && m.Rest != nil && w.wrong == nil {
 		if err := m.Rest(at); err != nil {
-			w.wrong = fmt.Errorf("no fair step follows, and it is no good end: %w", err)
+			w.wrong = fmt.Errorf("nothing more happens, and %w", err)
 		}
 	}
-	w.can, w.key = string(can), hashed(m.Key(at, nil))
+	key := m.Key(at, nil)
+	sum := binary.LittleEndian.AppendUint64(nil, maphash.Bytes(seeds[0], key))
+	w.can, w.key = string(can), string(binary.LittleEndian.AppendUint64(sum, maphash.Bytes(seeds[1], key)))
 	m.close(at)
 	return w
 }
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-
-// hashed returns a hash of 128 bits.
-func hashed(key []byte) string {
-	sum := binary.LittleEndian.AppendUint64(nil, maphash.Bytes(seeds[0], key))
-	return string(binary.LittleEndian.AppendUint64(sum, maphash.Bytes(seeds[1], key)))
-}
 
 func (m Machine[M]) close(at M) {
 	if m.Close != nil {
@@ -248,9 +256,10 @@ func (m Machine[M]) Play(transcript string) error {
 		if !isStep || name == "the beginning" {
 			continue
 		}
-		if i := index(m.First, name); i >= 0 && w.steps == "" {
+		is := func(s Step[M]) bool { return s.Name == name }
+		if i := slices.IndexFunc(m.First, is); i >= 0 && w.steps == "" {
 			w.first = uint8(i)
-		} else if i := index(m.Steps, name); i >= 0 && strings.IndexByte(m.complete(w).can, byte(i)) >= 0 {
+		} else if i := slices.IndexFunc(m.Steps, is); i >= 0 && strings.IndexByte(m.complete(w).can, byte(i)) >= 0 {
 			w = m.follow(w.first, w.steps+string([]byte{byte(i)}))
 		} else {
 			return fmt.Errorf("explore: the step %q is not possible", name)
@@ -260,13 +269,4 @@ func (m Machine[M]) Play(transcript string) error {
 		}
 	}
 	return nil
-}
-
-func index[M any](steps []Step[M], name string) int {
-	for i := range steps {
-		if steps[i].Name == name {
-			return i
-		}
-	}
-	return -1
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,10 @@ func (l *leaf) GetResourceVersion() string { return l.Metadata.ResourceVersion }
 // leaves are the versions of the objects a and b. Zero means that the object does not exist.
 type leaves [2]int
 
+func (l leaves) String() string {
+	return strings.ReplaceAll(fmt.Sprintf("a of %d, b of %d", l[0], l[1]), "of 0", "missing")
+}
+
 const mostVersions = 6
 
 // place is a folder for one run, with a codec.
@@ -65,7 +70,6 @@ type agent struct {
 	shown    leaves // by the informer of the process
 	version  int
 	variant  fileVariant
-	lines    []string
 	wrong    error
 	pretends bool // the next event is a bookmark
 }
@@ -187,10 +191,8 @@ func (a *agent) boot(floor int) {
 	a.w = w
 	w.workers, w.boot = 1, "boot"
 	a.list(true)
-	if warm := !a.asked; warm && a.version < floor {
+	if !a.asked && a.version < floor {
 		a.fail("the process shows version %d, and the one before it had shown version %d", a.version, floor)
-	} else {
-		a.lines = append(a.lines, fmt.Sprintf("a process starts, warm: %v", warm))
 	}
 	if a.shown != a.history[a.version] {
 		a.fail("the process shows %v at version %d, and the server had %v", a.shown, a.version, a.history[a.version])
@@ -249,7 +251,6 @@ func (a *agent) show(e event) {
 	if !a.pretends {
 		a.shown = a.history[a.version]
 	}
-	a.lines = append(a.lines, fmt.Sprintf("the informer shows version %d", a.version))
 }
 
 func (a *agent) endWatch() {
@@ -291,8 +292,9 @@ func (a *agent) end() {
 	_ = a.w.lock()
 }
 
-// torn are the bytes of a frame that a killed process has written: none, a part of the length, of the head and of the
-// payload, the head alone, all except one, and all.
+// torn are the bytes of a frame that a killed process has written, and tornNames say what they are.
+var tornNames = [...]string{"nothing", "a part of the length", "a part of the head", "the head", "a part of the payload", "all except one byte", "all"}
+
 func torn(n int) []int { return []int{0, 2, frameHead - 1, frameHead, frameHead + 1, n - 1, n} }
 
 // killInEvent kills the process while it writes the next event.
@@ -366,27 +368,46 @@ func (a *agent) rest() error {
 	if a.w.file == nil {
 		return nil
 	}
-	state, err := openLog(a.path, nil, a.w.header(api.Options[*leaf]{}))
+	in, version, err := a.written()
 	if err != nil {
 		return fmt.Errorf("the file is kept, and cannot be read: %w", err)
 	}
+	if in != a.shown || version != strconv.Itoa(a.version) {
+		return fmt.Errorf("the file has %v at version %s, and the informer %v at %d", in, version, a.shown, a.version)
+	}
+	return nil
+}
+
+// written returns the state in the file.
+func (a *agent) written() (in leaves, version string, err error) {
+	state, err := openLog(a.path, nil, a.w.header(api.Options[*leaf]{}))
+	if err != nil {
+		return in, "", err
+	}
 	defer state.file.close()
-	var in leaves
 	for all := state.file.newest(state.index); ; {
 		payload, _, err := all.next()
 		if errors.Is(err, io.EOF) {
-			break
+			return in, state.version, nil
 		}
 		r, err := decodeRecord(payload)
 		if err != nil {
-			return err
+			return in, "", err
 		}
 		in[r.key.Name[0]-'a'], _ = strconv.Atoi(r.version)
 	}
-	if in != a.shown || state.version != strconv.Itoa(a.version) {
-		return fmt.Errorf("the file has %v at version %s, and the informer %v at %d", in, state.version, a.shown, a.version)
+}
+
+// parts returns what the server, the informer and the file have.
+func (a *agent) parts() []string {
+	file := "file: none that can be used"
+	if in, version, err := a.written(); err == nil {
+		file = fmt.Sprintf("file: version %s, %v", version, in)
 	}
-	return nil
+	return []string{
+		fmt.Sprintf("server: version %d, %v", a.newest(), a.history[a.newest()]),
+		fmt.Sprintf("informer: version %d, %v", a.version, a.shown), file,
+	}
 }
 
 func (a *agent) key(to []byte) []byte {
@@ -412,7 +433,7 @@ func fileMachine(t *testing.T, v fileVariant) explore.Machine[*agent] {
 	type step = explore.Step[*agent]
 	var steps []step
 	add := func(name string, can func(*agent) bool, do func(*agent)) {
-		steps = append(steps, step{Name: name, Can: can, Do: func(a *agent) { a.lines = nil; do(a) }})
+		steps = append(steps, step{Name: name, Can: can, Do: do})
 	}
 	always := func(*agent) bool { return true }
 	behind := func(a *agent) bool { return a.version < a.newest() }
@@ -471,8 +492,8 @@ func fileMachine(t *testing.T, v fileVariant) explore.Machine[*agent] {
 		a.boot(floor)
 	})
 	add("kill and start", always, func(a *agent) { a.kill(a.look()) })
-	for class := range torn(0) {
-		add(fmt.Sprintf("kill in the write of an event, class %d, and start", class), behind, func(a *agent) { a.killInEvent(class) })
+	for class, written := range tornNames {
+		add("kill in the write of an event, after "+written+", and start", behind, func(a *agent) { a.killInEvent(class) })
 	}
 	for _, at := range [][2]int{{0, 1}, {1, 2}, {2, 1}, {2, 2}, {2, 0}} {
 		add(fmt.Sprintf("kill in a list after %d objects, class %d, and start", at[0], at[1]), always, func(a *agent) { a.killInList(at[0], at[1]) })
@@ -493,7 +514,7 @@ func fileMachine(t *testing.T, v fileVariant) explore.Machine[*agent] {
 			free <- a.at
 		},
 		Steps: steps, Key: (*agent).key, Check: func(a *agent) error { return a.wrong }, Rest: (*agent).rest, FairSteps: 10,
-		Lines: func(a *agent) []string { return a.lines },
+		Lines: (*agent).parts,
 	}
 }
 
@@ -504,11 +525,13 @@ func TestExplore(t *testing.T) {
 
 // Each variant breaks a rule that such a file needs. The exploration must find it.
 func TestExploreFindsBrokenRules(t *testing.T) {
-	for v, want := range []string{
-		showsFirst: "and the one before it had shown version", skipsDeletes: "the file has", marksAhead: "and the server had",
+	for v, c := range [][4]string{
+		showsFirst:   {"and the one before it had shown version", "shown_unwritten", "The informer shows an event before it is written.", "A process that starts again shows no state older than the one before it showed, or it lists (package warmstart, 1)."},
+		skipsDeletes: {"the file has", "unwritten_deletion", "A deletion is not written.", "The file has the state of the informer, so no change is lost (package warmstart, 3)."},
+		marksAhead:   {"and the server had", "early_bookmark", "The server sends a bookmark before the changes up to its version.", "The file has the state of the informer, so no change is lost (package warmstart, 3)."},
 	} {
-		if want != "" {
-			explore.Finds(t, fileMachine(t, fileVariant(v)).World(), explore.Options{Depth: 8, States: 20_000}, want)
+		if c[0] != "" {
+			fileMachine(t, fileVariant(v)).Show(t, explore.Options{Depth: 8, States: 20_000}, c[0], "../../docs/counterexamples/"+c[1]+".txt", c[2], c[3])
 		}
 	}
 }
@@ -518,7 +541,6 @@ func TestCounterexamples(t *testing.T) {
 	require.NoError(t, fileMachine(t, 0).Play(`
 		> the server deletes a
 		> the informer receives an event
-		          the informer shows version 2
 		> an old list, accepted: false
 		> an old list, accepted: false
 	`)) // the second old list became the file
