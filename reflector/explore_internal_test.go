@@ -123,6 +123,7 @@ type sight struct {
 	items   int
 	open    bool // a watch is open
 	restore ghost
+	books   books
 
 	// The view of the client in an open watch. Between requests, it equals the fields above.
 	viewStore   objects
@@ -209,7 +210,7 @@ var errorOf = [...]error{
 	expired:     apierrors.NewResourceExpired("the version is too old"),
 	tooLarge:    apierrors.NewTimeoutError("Too large resource version", 0),
 	unreachable: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-	busy:        apierrors.NewTooManyRequestsError("busy"),
+	busy:        apierrors.NewTooManyRequests("busy", int(retryAfterBusy/time.Second)),
 	rejected:    apierrors.NewBadRequest("refused"),
 	noWatchList: api.ErrNoWatchList,
 	broken:      io.ErrUnexpectedEOF,
@@ -446,6 +447,7 @@ func (w sight) perform() sight {
 	before := w.s
 	w.wait = p.r.decide(turn, err)
 	w.s = turn.s
+	w.account(&before, &turn.res, time.Since(start))
 	switch {
 	case w.variant == forgetsDoubt && w.s.failures.count >= 2 && w.s.do == watch:
 		w.s.confirm = confirmation{}
@@ -467,6 +469,102 @@ func (w sight) perform() sight {
 		w.wrong = fmt.Sprintf("the version went back from %s to %s without a restore that two answers confirm", before.version, w.s.version)
 	}
 	return w
+}
+
+// books is what docs/client-go.md counts in "When a reflector waits". The client does not see it.
+type books struct {
+	row        streak
+	calm       time.Duration // since the last failure
+	empty      int           // watches in a row that failed without an event
+	incomplete int           // WatchLists in a row that ended before their initial state was complete
+	off        time.Duration // until the client may request a WatchList
+	stuck      time.Duration // for which the next page fails, with the longest jitter
+}
+
+// streak are the failures in a row: whether the last one was of an outage, and whether one led from a watch to a list.
+type streak struct {
+	failures         int
+	outage, relisted bool
+}
+
+const retryAfterBusy = 7 * time.Second // of each 429
+
+// pauseAfter doubles from BackoffBase to BackoffMax.
+func pauseAfter(failures int) time.Duration {
+	return [...]time.Duration{0, 5 * time.Second, 10 * time.Second, 20 * time.Second}[min(failures, 3)]
+}
+
+// account compares the pause and the next request with the page. before and res are of the request that has ended.
+func (w *sight) account(before *state, res *result, passed time.Duration) {
+	b, o := &w.books, res.outcome
+	b.calm, b.off = b.calm+passed, b.off-passed
+	isLater, next := before.list.token != "", &w.s
+	isWatch, offline := res.synced && before.do != page, o == busy || o == unreachable
+	refused := o == expired || o == tooLarge && !isWatch || o == backwards || o == rolledBack
+	wait, spread, lists, lost := time.Duration(0), time.Duration(0), !isWatch, false
+	fails := func() {
+		if b.calm > 2*time.Minute {
+			b.row = streak{}
+		}
+		b.row.failures, b.calm = b.row.failures+1, 0
+		wait = pauseAfter(b.row.failures)
+	}
+	if isWatch && res.events > 0 {
+		if b.empty = 0; res.lasted > 2*pauseAfter(b.row.failures) {
+			b.row = streak{}
+		}
+	}
+	switch {
+	case before.do == page && o == done:
+		b.stuck, lists = 0, !res.synced
+	case isWatch && o == done && (res.events > 0 || res.lasted >= time.Second):
+		b.empty, wait = 0, max(0, time.Second-res.lasted)
+	case isWatch && (refused || o == missed || o == unconfirmed):
+		fails()
+		if wait = pauseAfter(b.row.failures - 1); b.row.outage && !b.row.relisted {
+			wait, spread = 0, 5*time.Second
+		}
+		b.row.outage, b.row.relisted, b.empty, lists = false, true, 0, true
+	case refused:
+		lost = isLater && o == expired && !before.list.unlimited
+		if o != rolledBack && before.list.need != notOlder && !lost {
+			fails()
+			b.row.outage = false
+		}
+	case before.do == watchList && !isWatch && (o == rejected || o == deadline || o == noWatchList):
+		b.incomplete, b.off = 0, 10*time.Minute
+	default:
+		fails()
+		b.row.outage = offline
+		if isWatch && !offline && res.events == 0 {
+			b.empty++
+			lists = b.empty == 3
+			b.empty %= 3
+		}
+		if before.do == watchList && !isWatch && !offline {
+			if b.incomplete++; b.incomplete == 3 {
+				b.off = 10 * time.Minute
+			}
+			b.incomplete %= 3
+		}
+	}
+	if isWatch {
+		b.incomplete = 0
+	}
+	if o == busy {
+		wait = max(wait, retryAfterBusy)
+	}
+	b.stuck += res.lasted + 2*wait
+	switch {
+	case w.wait != wait || next.spread != spread:
+		w.wrong = fmt.Sprintf("the client waits for %v and up to %v, and not for %v and up to %v", w.wait, next.spread, wait, spread)
+	case next.lists() != lists || lists && (next.do == page) != (w.noWatchList || b.off > 0):
+		w.wrong = "the next request is not a " + verbNames[next.do]
+	case refused && !isWatch && next.list.need == notOlder || lost && !next.list.unlimited:
+		w.wrong = "a refused list is not followed by a consistent read, or a lost token not by one page"
+	case isLater && offline && (b.stuck <= 30*time.Second) != (next.list.token == before.list.token):
+		w.wrong = fmt.Sprintf("a page fails for %v, and the list continues: %v", b.stuck, next.list.token != "")
+	}
 }
 
 // differs reports whether the client has another state than the server has, or had, at the client's version.
@@ -859,7 +957,7 @@ func reflectorWorlds(faults int) map[string]sight {
 	worlds := map[string]sight{
 		"restores": {faults: faults, mostNames: 1, mostWrites: 4},
 		"late":     {faults: faults, mostNames: 1, mostWrites: 4, s: state{failures: failureState{count: 3, at: noon}}},
-		"objects":  {faults: faults - 1, mostNames: maxNames, mostWrites: maxWrites},
+		"objects":  {faults: faults - 1, mostNames: maxNames, mostWrites: maxWrites, s: state{watchList: watchListState{failures: 2}}},
 		"opaque":   {faults: faults - 1, mostNames: 2, mostWrites: 4, opaque: true},
 		"pages":    {faults: faults - 1, mostNames: 2, mostWrites: 4, noWatchList: true, paged: true},
 		"busy":     {faults: faults - 1, mostNames: 2, mostWrites: 4, noWatchList: true, paged: true, s: state{failures: failureState{count: 3, at: noon}}},
@@ -869,6 +967,7 @@ func reflectorWorlds(faults int) map[string]sight {
 			s.write(version%s.mostNames, momentOf(0, 1+version%s.mostNames))
 		}
 		s.s.do = newLimits(!s.noWatchList, 0, 0).first(noon).do
+		s.books.row.failures, s.books.incomplete = s.s.failures.count, s.s.watchList.failures
 		worlds[name] = s
 	}
 	return worlds
@@ -885,7 +984,7 @@ func (w sight) watching(t *testing.T) sight {
 func reflectorWorld(first sight) explore.World[sight] {
 	return explore.World[sight]{
 		First: []sight{first},
-		Next:  sight.next, Key: sight.key, Fair: sight.fair, FairSteps: 30,
+		Next:  sight.next, Key: sight.key, Fair: sight.fair, FairSteps: 12,
 		Check: func(s sight) error {
 			if s.wrong != "" {
 				return errors.New(s.wrong)
