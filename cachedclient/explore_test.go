@@ -191,9 +191,14 @@ func (x *gated) write(ctx context.Context, remove bool, answer error) {
 	if err != nil {
 		return
 	}
-	x.timedOut = x.gate.Stats().TimedOut
+	if n := x.gate.Stats().TimedOut; n != x.timedOut { // the gate has given up the writes before
+		x.timedOut, x.own = n, 0
+		clear(x.deleted)
+	}
 	if remove && uid != 0 {
-		x.deleted[uid] = true
+		// The gate cannot know from which version on the cache lacks an object that neither the cache nor an answer had.
+		_, cached, _ := x.cached()
+		x.deleted[uid] = cached == uid || x.own > 0 && x.history[x.own] == uid
 	} else {
 		x.own = x.newest()
 	}
@@ -277,8 +282,10 @@ func (x *gated) key(to []byte) []byte {
 	version, uid, cached := x.cached()
 	s := x.gate.Stats()
 	var deleted []int
-	for uid := range x.deleted {
-		deleted = append(deleted, uid)
+	for uid, known := range x.deleted {
+		if known {
+			deleted = append(deleted, uid)
+		}
 	}
 	slices.Sort(deleted)
 	return fmt.Append(to, x.history, version, uid, cached, x.reconcile != nil, x.former != nil, x.writes, x.triggers, x.owed, x.own, deleted,
