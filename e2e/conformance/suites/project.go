@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,6 +165,13 @@ func contain(folder string, names []string, text string) bool {
 // is an entry of the outcome, and not an error.
 func (p *Project) Run(ctx context.Context, assets string) (Outcome, error) {
 	out := Outcome{results: map[string]result{}}
+	// The managers of most suites serve metrics on this port, and end if it is in use. Each spec then fails after its
+	// timeouts, which takes more than an hour for some suites.
+	listener, err := net.Listen("tcp", ":8080")
+	if err != nil {
+		return out, fmt.Errorf("suites: %s needs the port 8080 for metrics: %w", p.Name, err)
+	}
+	_ = listener.Close()
 	for _, suite := range p.suites {
 		report := suite.Binary + ".json"
 		_ = os.Remove(report) // of the other servers
