@@ -48,8 +48,8 @@ var projects = []suites.Project{
 		Packages: []string{"internal/..."}, Uses: "envtest.Environment{",
 	},
 	{
-		// The others are left out because together they take too long. The suite of pkg/controllers/state alone did not
-		// end within six minutes with the real programs.
+		// The others are left out because together they take too long. The suite of pkg/controllers/state alone
+		// did not end within six minutes with the real programs.
 		Name: "karpenter", Module: "sigs.k8s.io/karpenter", Version: "v1.14.1", With: with, Uses: "test.NewEnvironment(",
 		Packages: []string{
 			"pkg/apis/...", "pkg/controllers/node/termination", "pkg/controllers/nodeclaim/disruption",
