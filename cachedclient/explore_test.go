@@ -196,7 +196,7 @@ func (x *gated) write(ctx context.Context, remove bool, answer error) {
 		clear(x.deleted)
 	}
 	if remove && uid != 0 {
-		// The gate cannot know from which version on the cache lacks an object that neither the cache nor an answer had.
+		// The gate cannot know from which version on the cache lacks an object that neither it nor an answer had.
 		_, cached, _ := x.cached()
 		x.deleted[uid] = cached == uid || x.own > 0 && x.history[x.own] == uid
 	} else {
