@@ -42,8 +42,8 @@ type GateWait struct {
 //
 // A Gate does not record a write that failed or whose answer was lost, because the version is unknown. A reconcile must
 // be able to repeat such a write safely; an update with a version and a create with a name are safe. If such a write
-// has created an object, and a reconcile deletes it before the cache has it, the delete is not waited for either: its
-// answer contains no version.
+// has created an object, and a reconcile deletes it before the cache has it, the Gate does not wait for this delete
+// either: its answer contains no version.
 //
 // It corresponds to the consistency store of kube-controller-manager (KEP-5647), which fails a sync that comes too
 // early.

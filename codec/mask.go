@@ -39,12 +39,11 @@ import (
 type Mask struct {
 	object reflect.Type // a pointer to a struct
 	fields string
-	// mark is the managedFields of masked objects. All of those with a Go type share it.
-	mark  []metav1.ManagedFieldsEntry
-	json  *plan.Mask
-	wire  *wireplan.Mask // nil for an unstructured object
-	bare  *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
-	stats maskStats
+	mark   string // the manager in the managedFields of masked objects
+	json   *plan.Mask
+	wire   *wireplan.Mask // nil for an unstructured object
+	bare   *wireplan.Mask // wire without the identity, which a Packed has besides its bytes
+	stats  maskStats
 }
 
 // maskStats count what went through a Mask.
@@ -126,7 +125,7 @@ func NewMaskOf(object reflect.Type, paths ...string) (*Mask, error) {
 	}
 	slices.Sort(fields)
 	m.fields = strings.Join(slices.Compact(fields), ",")
-	m.mark = []metav1.ManagedFieldsEntry{{Manager: MaskPrefix + m.fields + maskSuffix}}
+	m.mark = MaskPrefix + m.fields + maskSuffix
 	if !isGeneric {
 		m.wire, m.bare = wireplan.CompileMask(object, m.json), wireplan.CompileMask(object, bare)
 	}
@@ -290,14 +289,14 @@ func (m *Mask) count(read, kept int) {
 func (m *Mask) Mark(obj any) {
 	if generic, ok := obj.(jsonplan.Generic); ok {
 		if metadata, ok := generic.UnstructuredContent()["metadata"].(map[string]any); ok {
-			metadata["managedFields"] = []any{map[string]any{"manager": m.mark[0].Manager}}
+			metadata["managedFields"] = []any{map[string]any{"manager": m.mark}}
 		}
 		return
 	}
 	if o, ok := obj.(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	}); ok {
-		o.SetManagedFields(m.mark[:1:1])
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: m.mark}})
 	}
 }
 

@@ -17,9 +17,9 @@ type confirmation struct {
 	pending bool // the version is unconfirmed
 	// exposed is for how long a server has answered since then without confirming the version. It is the time in which
 	// a restored server may have counted up. It does not grow while the client gets no connection, except by the pause
-	// before the first request that gets none.
+	// before the first request that gets none, and by the time from the next watch to its first answer.
 	exposed time.Duration
-	at      time.Time // the end of the last request since then
+	at      time.Time // exposed counts up to here: the end of the last request, or the begin of one after an outage
 	down    bool      // the last request got no connection
 	probes  int       // probes in a row that failed, for the backoff
 	refused bool      // the server refuses probes, so any event or bookmark confirms the version
@@ -35,9 +35,8 @@ func (c *confirmation) after(res *result) {
 			c.pass(began) // the server may have answered others until then
 		}
 		c.down, c.at = true, res.at
-	case c.down:
-		c.exposed, c.down, c.at = c.exposed+res.lasted, false, res.at
 	default:
+		c.down = false
 		c.pass(res.at)
 	}
 }

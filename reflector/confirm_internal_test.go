@@ -18,7 +18,9 @@ func TestExposure(t *testing.T) {
 	c := confirmation{}
 	now := noon
 	request := func(o outcome, after, lasted time.Duration) time.Duration {
-		now = now.Add(after + lasted)
+		if now = now.Add(after + lasted); c.down {
+			c.at = now.Add(-lasted) // as perform does
+		}
 		c.after(&result{outcome: o, lasted: lasted, at: now})
 		return c.exposed
 	}

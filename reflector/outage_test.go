@@ -224,6 +224,22 @@ func TestAnOldBookmarkConfirmsNothing(t *testing.T) {
 	})
 }
 
+// A probe without a connection says nothing about the minutes before it, in which the watch was confirmed.
+func TestAProbeOfAnOldWatchWithoutAConnection(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		o := paged()
+		o.MinWatchTimeout = 20 * time.Minute
+		var minutes []any
+		for range 5 {
+			minutes = append(minutes, 61*time.Second, bookmark("9"))
+		}
+		b := run(t, o, list("9"), watch(append(minutes, stay)...), failedProbe(errRefused), probed("9"))
+		b.pass(8 * time.Minute)
+		require.Len(t, b.lw.asked().requests, 4, "no list follows: %v", b.lw.asked().requests)
+		require.Zero(t, b.Status().UnconfirmedSince)
+	})
+}
+
 // A server may refuse probes for good. The watch then goes on, no list follows, and Status shows why the version is
 // unconfirmed.
 func TestRefusedProbes(t *testing.T) {

@@ -30,7 +30,6 @@ type prober[T api.Object] struct {
 	timer  *time.Timer
 	turn   chan struct{} // has an element while look runs, and from stop on
 
-	began     time.Time // when the watch was requested
 	confirmed time.Time // when something last confirmed the version
 	// version and bookmarks are those of the last look. If they have grown since, the version is confirmed.
 	version   string
@@ -39,8 +38,7 @@ type prober[T api.Object] struct {
 
 // newProber starts the prober of a watch.
 func (r *Reflector[T]) newProber(ctx context.Context, s *state, end func(error)) *prober[T] {
-	now := time.Now()
-	p := &prober[T]{r: r, s: s, end: end, turn: make(chan struct{}, 1), began: now, confirmed: now.Add(-s.watches.silence)}
+	p := &prober[T]{r: r, s: s, end: end, turn: make(chan struct{}, 1), confirmed: time.Now().Add(-s.watches.silence)}
 	ctx, p.cancel = context.WithCancel(ctx)
 	p.version, p.bookmarks = r.status.signs()
 	delay := max(r.limits.maxSilence-s.watches.silence, r.limits.probeDelay)
@@ -68,9 +66,7 @@ func (p *prober[T]) confirmedBySign(now time.Time) bool {
 	version, bookmarks := p.r.status.signs()
 	isNew := version != p.version || bookmarks != p.bookmarks
 	p.version, p.bookmarks = version, bookmarks
-	if isNew && p.s.confirm.down {
-		p.s.confirm.down, p.s.confirm.at = false, p.began // the server may have answered others since
-	}
+	p.s.confirm.down = p.s.confirm.down && !isNew
 	p.s.confirm.pass(now)
 	if !isNew || !p.s.confirm.refused && p.r.limits.tooLate(&p.s.confirm, 0) {
 		return false
@@ -101,9 +97,6 @@ func (p *prober[T]) look(ctx context.Context) {
 	}
 	res := &result{outcome: classify(err), at: time.Now(), retryAfter: min(retryAfter(err), p.r.o.MaxRetryAfter)}
 	res.lasted = res.at.Sub(now)
-	if p.s.confirm.down {
-		res.lasted = res.at.Sub(p.began) // as in confirmedBySign
-	}
 	next, end, pause := l.afterProbe(p.s.confirm, res)
 	p.r.probed(res, err, pause)
 	if p.s.confirm = next; next.pending {

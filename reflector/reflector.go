@@ -324,6 +324,9 @@ func (r *Reflector[T]) perform(ctx context.Context, t *turn[T]) error {
 		r.versions.compared, r.malformedLogged = 0, 0
 	}
 	started := time.Now()
+	if s.confirm.down {
+		s.confirm.at = started
+	}
 	var err error
 	switch s.do {
 	case page:

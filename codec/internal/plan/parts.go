@@ -136,17 +136,18 @@ const (
 	// credit is the number of misses that are free at first, and after a worthless kind has been found again: a part
 	// must come twice or three times before it is found.
 	credit = 2048
-	// epoch is the number of values for which the samples are the same, and epochOfObjects that of objects.
-	epoch          = 1 << 14
-	epochOfObjects = 1 << 10
-	// beginning is the number of bytes that select an object as a sample. They contain its name, in most cases.
+	// epoch is the number of objects or texts for which the samples are the same. An object of a large collection
+	// must come again within it.
+	epoch = 1 << 14
+	// beginning is the number of bytes that select an object as a sample. They contain its name, unless annotations
+	// come first.
 	beginning = 96
 )
 
 // Begin tells h that the following parts are those of another object, which begins with the bytes of b.
 func (h *Hasher) Begin(b []byte) {
 	h.objects++
-	h.sample = isSample(maphash.Bytes(sampleSeed, b[:min(len(b), beginning)]), h.objects/epochOfObjects)
+	h.sample = isSample(maphash.Bytes(sampleSeed, b[:min(len(b), beginning)]), h.objects/epoch)
 }
 
 var sampleSeed = maphash.MakeSeed()

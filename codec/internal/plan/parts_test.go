@@ -75,6 +75,34 @@ func TestPartsThatNeverRepeat(t *testing.T) {
 	}
 }
 
+// TestPartsOfALargeCollection changes all parts of 5,000 objects in each round, and then none. Each object comes once
+// in a round, so a reader notices only if the samples stay the same for some rounds.
+func TestPartsOfALargeCollection(t *testing.T) {
+	p, k, h := NewParts(MaxParts), NewPartKind(true), &Hasher{Update: true}
+	values := make([]*value, 5_000)
+	round := func(version int) (found int) {
+		for n := range values {
+			h.Begin(fmt.Append(nil, "object ", n))
+			tag, at, _, keep := h.Find(p, &k, fmt.Appendf(nil, "part of object %d, version %d", n, version))
+			if at != nil {
+				found++
+			} else if values[n] = (&value{new(byte)}); keep {
+				p.Keep(tag, values[n][0], 1)
+			}
+		}
+		return found
+	}
+	for version := range 3 {
+		require.Zero(t, round(version))
+	}
+	found := 0
+	for range 20 {
+		found = round(3)
+		runtime.GC() // what an object no longer has is not found
+	}
+	require.Greater(t, found, 4_500)
+}
+
 // TestPartsThatComeByTurns has two parts whose marks have the same place, so each replaces the mark of the other.
 func TestPartsThatComeByTurns(t *testing.T) {
 	p, k, h := NewParts(MaxParts), newKind(), &Hasher{}
