@@ -195,12 +195,11 @@ func (x *gated) write(ctx context.Context, remove bool, answer error) {
 		x.timedOut, x.own = n, 0
 		clear(x.deleted)
 	}
-	if remove && uid != 0 {
-		// The gate cannot know from which version on the cache lacks an object that neither it nor an answer had.
-		_, cached, _ := x.cached()
-		x.deleted[uid] = cached == uid || x.own > 0 && x.history[x.own] == uid
-	} else {
+	// The gate cannot know from which version on the cache lacks an object that neither it nor an answer had.
+	if _, cached, _ := x.cached(); !remove || uid == 0 {
 		x.own = x.newest()
+	} else if cached == uid || x.own > 0 && x.history[x.own] == uid {
+		x.deleted[uid] = true
 	}
 }
 
@@ -282,10 +281,8 @@ func (x *gated) key(to []byte) []byte {
 	version, uid, cached := x.cached()
 	s := x.gate.Stats()
 	var deleted []int
-	for uid, known := range x.deleted {
-		if known {
-			deleted = append(deleted, uid)
-		}
+	for uid := range x.deleted {
+		deleted = append(deleted, uid)
 	}
 	slices.Sort(deleted)
 	return fmt.Append(to, x.history, version, uid, cached, x.reconcile != nil, x.former != nil, x.writes, x.triggers, x.owed, x.own, deleted,

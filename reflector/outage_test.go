@@ -195,6 +195,15 @@ func TestUnconfirmed(t *testing.T) {
 		"watches are refused with 429": {
 			script{watch(errReset), watch(errTooMany(9)), watch(errTooMany(9)), watch(errTooMany(9)), watch(errTooMany(9)), watch(stay), probed("11")}, "41.6s",
 		},
+		"a probe is answered, but the server may have answered before": {
+			script{watch(errReset), watch(errTooMany(9)), watch(errTooMany(9)), watch(errTooMany(11)), watch(errRefused), watch(stay), probed("11")}, "43.6s",
+		},
+		"an event comes, but the server may have answered before": {
+			script{
+				watch(errReset), watch(errTooMany(9)), watch(errTooMany(9)), watch(errTooMany(11)), watch(errRefused),
+				watch(modified(at("b", "10")), stay), probed("11"),
+			}, "43.6s",
+		},
 		"events come, but too late": {
 			slices.Concat(script{watch(errReset), watch(32*time.Second, modified(at("b", "10")), stay)}, failing(6, errInternal), script{probed("11")}), "52.2s",
 		},

@@ -66,7 +66,7 @@ func (p *prober[T]) confirmedBySign(now time.Time) bool {
 	version, bookmarks := p.r.status.signs()
 	isNew := version != p.version || bookmarks != p.bookmarks
 	p.version, p.bookmarks = version, bookmarks
-	p.s.confirm.down = p.s.confirm.down && !isNew
+	p.s.confirm.down = p.s.confirm.down && !isNew // a sign is an answer
 	p.s.confirm.pass(now)
 	if !isNew || !p.s.confirm.refused && p.r.limits.tooLate(&p.s.confirm, 0) {
 		return false

@@ -325,7 +325,7 @@ func (r *Reflector[T]) perform(ctx context.Context, t *turn[T]) error {
 	}
 	started := time.Now()
 	if s.confirm.down {
-		s.confirm.at = started
+		s.confirm.at = started // the server may answer from now on
 	}
 	var err error
 	switch s.do {

@@ -590,6 +590,18 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+func TestBackoffRestartsAfterTwoGoodMinutes(t *testing.T) {
+	l := testLimits()
+	s := state{do: watch, version: "7", failures: failureState{count: 5, at: noon}}
+	res := result{outcome: busy, synced: true, version: "7", at: noon.Add(2 * time.Minute)}
+	_, wait := l.next(s, res)
+	require.Equal(t, 25600*time.Millisecond, wait)
+	res.at = res.at.Add(1)
+	s, wait = l.next(s, res)
+	require.Equal(t, base, wait)
+	require.Equal(t, 1, s.failures.count)
+}
+
 // The longest pause with the largest jitter must not reset the backoff.
 func TestBackoffMaximumIsKept(t *testing.T) {
 	for _, longest := range []time.Duration{time.Second, 30 * time.Second, 10 * time.Minute} {
@@ -600,6 +612,25 @@ func TestBackoffMaximumIsKept(t *testing.T) {
 			now = now.Add(2*wait + time.Second)
 		}
 		require.Equal(t, longest, wait)
+	}
+}
+
+// A watch that brought an event and lasted longer than the pause before it ends a row of failures, so the next pause is
+// short again. A shorter one, and a silent one, do not.
+func TestAGoodWatchEndsTheFailures(t *testing.T) {
+	for _, c := range []struct {
+		lasted time.Duration
+		events int
+		want   time.Duration
+	}{
+		{26*time.Second + 1, 1, base},
+		{25600*time.Millisecond + 1, 1, base},
+		{25600 * time.Millisecond, 1, 32 * base},
+		{time.Minute, 0, 32 * base},
+	} {
+		s := state{do: watch, version: "7", failures: failureState{count: 5, at: noon.Add(-c.lasted)}}
+		_, wait := testLimits().next(s, result{outcome: broken, synced: true, version: "8", events: c.events, lasted: c.lasted, at: noon})
+		require.Equal(t, min(c.want, 25600*time.Millisecond), wait, "%+v", c)
 	}
 }
 
@@ -743,6 +774,22 @@ func TestRequestsAreBounded(t *testing.T) {
 			h.step()
 		}
 		require.LessOrEqual(t, h.busiest(noon), 125, "seed %d, answers %+v", seed, h.answers)
+	}
+}
+
+// If every watch fails, the pauses grow although the lists succeed.
+func TestFailingWatchesSlowDown(t *testing.T) {
+	for seed := range seeds(3000) {
+		h := newHostile(seed, failures)
+		h.answers[watchList] = append(h.answers[watchList][:0], result{outcome: failures[seed%8], synced: true, version: "7"})
+		if h.answers[watchList][0].outcome == rolledBack {
+			continue
+		}
+		h.answers[page] = []result{{outcome: done, synced: true, version: "7"}}
+		for range 200 {
+			h.step()
+		}
+		require.LessOrEqual(t, h.busiest(noon.Add(10*time.Minute)), 5, "seed %d, answers %+v", seed, h.answers)
 	}
 }
 

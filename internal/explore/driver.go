@@ -129,13 +129,16 @@ type Way struct {
 	wrong error
 }
 
-// Show finds a failure and saves it. Lines must return what each part has. It uses one worker, so that the steps are
-// always the same.
+// Show finds a failure and gives its steps to Save. Lines must return what each part has. It uses one worker, so that
+// the steps are always the same.
 func (m Machine[M]) Show(t *testing.T, o Options, want, path, rule, promise string) {
 	t.Helper()
 	o.Workers = 1
 	r := Finds(t, m.World(), o, want)
-	_, text, _ := strings.Cut(r.Failure.Error(), "\n> ")
+	_, text, hasSteps := strings.Cut(r.Failure.Error(), "\n> ")
+	if !hasSteps {
+		t.Fatal("the failure has no steps:", r.Failure)
+	}
 	text = strings.NewReplacer("and the fair steps that follow:\n", "", "\n          ", "\n   ").Replace(text)
 	Save(t, path, rule, promise, r, strings.Split(text, "\n> "))
 }

@@ -292,10 +292,11 @@ func (a *agent) end() {
 	_ = a.w.lock()
 }
 
-// torn are the bytes of a frame that a killed process has written, and tornNames say what they are.
-var tornNames = [...]string{"nothing", "a part of the length", "a part of the head", "the head", "a part of the payload", "all except one byte", "all"}
-
+// torn returns how many bytes of a frame a killed process has written, for a frame of n bytes.
 func torn(n int) []int { return []int{0, 2, frameHead - 1, frameHead, frameHead + 1, n - 1, n} }
+
+// tornNames are names for the values of torn, in their order.
+var tornNames = [...]string{"nothing", "a part of the length", "a part of the head", "the head", "a part of the payload", "all except one byte", "all"}
 
 // killInEvent kills the process while it writes the next event.
 func (a *agent) killInEvent(class int) {

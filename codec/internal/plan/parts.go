@@ -144,7 +144,7 @@ const (
 	beginning = 96
 )
 
-// Begin tells h that the following parts are those of another object, which begins with the bytes of b.
+// Begin starts another object. The first bytes of b, its encoding, decide whether it is a sample.
 func (h *Hasher) Begin(b []byte) {
 	h.objects++
 	h.sample = isSample(maphash.Bytes(sampleSeed, b[:min(len(b), beginning)]), h.objects/epoch)

@@ -34,21 +34,20 @@ func (t *Texts) Text(b []byte) string {
 		return string(b) // the runtime has all strings of one byte
 	}
 	few := fewBytes(b)
-	if t.recent == nil {
-		if text, ok := t.look(few, b).(string); ok {
-			return text
+	var slot *string
+	if t.recent != nil {
+		if slot = &t.recent[few>>(64-recentBits)]; *slot == string(b) {
+			return *slot
 		}
+	}
+	text, kept := t.look(few, b).(string)
+	if !kept {
 		return string(b)
 	}
-	slot := &t.recent[few>>(64-recentBits)]
-	if *slot == string(b) {
-		return *slot
-	}
-	if text, ok := t.look(few, b).(string); ok {
+	if slot != nil {
 		*slot = text // a string that was seen once replaces nothing
-		return text
 	}
-	return string(b)
+	return text
 }
 
 // Box returns b as a string in an interface.
